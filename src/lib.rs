@@ -1,0 +1,11 @@
+//! hookwright: hooks, gates, teams and lessons for people who build agents.
+//!
+//! The rooms of the core, each of which imports only from those above it:
+//!
+//! - [`suggest`]: "did you mean" for error messages
+//! - [`hook`]: the hook chain, which everything else is built on
+//!
+//! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
+
+pub mod hook;
+pub mod suggest;
