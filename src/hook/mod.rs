@@ -23,8 +23,8 @@ pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
-    BoxFuture, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply, Isolation,
-    OnError, Role, Verdict,
+    BoxFuture, Call, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply,
+    Isolation, OnError, Role, Verdict,
 };
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
