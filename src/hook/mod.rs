@@ -18,6 +18,8 @@ pub mod redact;
 pub mod result;
 pub mod stats;
 
+pub mod glob;
+
 pub use builtin::FnHook;
 pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
@@ -27,6 +29,8 @@ pub use entry::{
     Isolation, OnError, Role, Verdict,
 };
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
+pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};
+pub use level::Level;
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 pub use payload::{Foreign, Payload, PayloadError};
 pub use result::HookResult;
