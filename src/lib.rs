@@ -4,12 +4,14 @@
 //!
 //! - [`suggest`]: "did you mean" for error messages
 //! - [`message`]: messages, tool calls, token usage and the history they form
-//! - [`agent`]: sessions and their transcripts
 //! - [`hook`]: the hook chain, which everything else is built on
+//! - [`model`]: what models are asked and answer; a model that answers from a script
+//! - [`agent`]: sessions, their transcripts, the limits of a turn
 //!
 //! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
 
 pub mod agent;
 pub mod hook;
 pub mod message;
+pub mod model;
 pub mod suggest;

@@ -146,7 +146,7 @@ impl Entry {
 /// encode(&entry, &mut line)?;
 /// assert_eq!(
 ///     std::str::from_utf8(&line).unwrap(),
-///     "{\"len\":48,\"crc\":\"0aebd15d\",\"entry\":{\"kind\":\"reset\",\"at\":\"1970-01-01T00:00:00.000Z\"}}\n"
+///     "{\"len\":48,\"crc\":\"cb8a24a7\",\"entry\":{\"kind\":\"reset\",\"at\":\"1970-01-01T00:00:00.000Z\"}}\n"
 /// );
 /// assert_eq!(scan(&line).entries, [entry]);
 /// # Ok::<(), serde_json::Error>(())

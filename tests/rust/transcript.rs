@@ -298,6 +298,14 @@ fn opening_says_what_is_wrong_with_the_path() {
 }
 
 #[test]
+fn the_line_that_the_documentation_shows_is_one() {
+    let documentation = include_str!("../../docs/transcript-format.md");
+    let line = documentation.lines().map(str::trim).find(|line| line.starts_with("{\"len\"")).unwrap();
+    let scan = scan(format!("{line}\n").as_bytes());
+    assert_eq!((scan.entries, scan.fault), (vec![Entry::Reset { at: Timestamp::from_millis(0) }], None));
+}
+
+#[test]
 fn one_turn_at_a_time() {
     let session = Session::in_memory(fixed());
     let turn = session.begin_turn().unwrap();
