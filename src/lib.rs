@@ -3,6 +3,8 @@
 //! The rooms of the core, each of which imports only from those above it:
 //!
 //! - [`suggest`]: "did you mean" for error messages
+//! - [`runtime`]: the one tokio runtime of a process
+//! - [`process`]: the one runner for child processes
 //! - [`message`]: messages, tool calls, token usage and the history they form
 //! - [`hook`]: the hook chain, which everything else is built on
 //! - [`model`]: what models are asked and answer; a model that answers from a script
@@ -14,4 +16,9 @@ pub mod agent;
 pub mod hook;
 pub mod message;
 pub mod model;
+pub mod process;
+pub mod runtime;
 pub mod suggest;
+
+#[cfg(feature = "python")]
+mod python;

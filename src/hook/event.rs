@@ -91,6 +91,7 @@ wire_enum! {
         Error = "error",
         ToolName = "tool_name",
         ToolArguments = "tool_arguments",
+        ToolArgumentsJson = "tool_arguments_json",
         ToolCallId = "tool_call_id",
         ToolResult = "tool_result",
         SuggestedRule = "suggested_rule",
@@ -201,9 +202,12 @@ impl Event {
             Event::LlmError => spec(&[Error], &[AdditionalContext], &[Stop], false),
             Event::PreToolBatch => spec(&[ToolCalls], &[], &[Stop], false),
             Event::PostToolBatch => spec(&[ToolCalls], &[AdditionalContext], &[Stop], false),
-            Event::PreToolExecution => {
-                spec(&[ToolName, ToolArguments, ToolCallId], &[ToolArguments, ToolResult], &[Skip, Stop, Ask], false)
-            }
+            Event::PreToolExecution => spec(
+                &[ToolName, ToolArguments, ToolArgumentsJson, ToolCallId],
+                &[ToolArguments, ToolResult],
+                &[Skip, Stop, Ask],
+                false,
+            ),
             Event::PermissionRequest => spec(
                 &[ToolName, ToolArguments, Reason, SuggestedRule],
                 &[Decision, ToolArguments],

@@ -4,15 +4,13 @@ mod failure;
 mod request;
 mod scripted;
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 pub use failure::{FailureKind, ModelFailure};
 pub use request::{Reply, Request, StopReason, ToolDescription};
 pub use scripted::{Scripted, Step};
 
-/// A future that can move between threads.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::hook::BoxFuture;
 
 /// Something that answers requests.
 ///
@@ -23,7 +21,7 @@ pub trait Model: Send + Sync {
     fn name(&self) -> &str;
 
     /// Answers `request`.
-    fn complete(&self, request: Arc<Request>) -> BoxFuture<'static, Result<Reply, ModelFailure>>;
+    fn complete(&self, request: Arc<Request>) -> BoxFuture<Result<Reply, ModelFailure>>;
 
     /// Answers at once if that takes no waiting; `None` means that [`complete`](Model::complete) has to be asked.
     ///

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{BoxFuture, FailureKind, Model, ModelFailure, Reply, Request};
+use super::{FailureKind, Model, ModelFailure, Reply, Request};
+use crate::hook::BoxFuture;
 use crate::message::{Message, Role, ToolCall};
 
 /// How many characters of what was asked an error shows.
@@ -157,7 +158,7 @@ impl Model for Scripted {
         "scripted"
     }
 
-    fn complete(&self, request: Arc<Request>) -> BoxFuture<'static, Result<Reply, ModelFailure>> {
+    fn complete(&self, request: Arc<Request>) -> BoxFuture<Result<Reply, ModelFailure>> {
         Box::pin(std::future::ready(self.answer(&request)))
     }
 

@@ -1,0 +1,233 @@
+//! What a hook is told: the event, who it happened to, and its fields as the hooks before it left them.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::event::{Event, Field};
+use super::filter::FilterSubject;
+use super::outcome::Outcome;
+use super::payload::Payload;
+
+/// What kind of agent an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The agent that the user talks to.
+    #[default]
+    Main,
+    /// An agent that another agent calls as a tool.
+    Sub,
+    /// A member of a team.
+    Teammate,
+}
+
+/// Who an event happened to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AgentIdentity {
+    /// The agent's name; empty outside an agent.
+    pub name: String,
+    /// Main agent, sub-agent or teammate.
+    pub kind: AgentKind,
+    /// The name of the agent that started it.
+    pub parent: Option<String>,
+}
+
+/// The common fields of an event that stay the same through a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// The session that the event belongs to; empty outside a session.
+    pub session_id: String,
+    /// The turn that the event belongs to; empty outside a turn.
+    pub turn_id: String,
+    /// The agent that the event happened to.
+    pub agent: AgentIdentity,
+    /// The working directory of the session.
+    pub cwd: PathBuf,
+    /// How many times a hook has already sent this turn back.
+    pub continuation: u32,
+}
+
+/// One event as one hook sees it. Immutable: a change makes a new context that shares the unchanged fields.
+pub struct EventContext {
+    /// Which event this is.
+    pub event: Event,
+    /// The common fields.
+    pub scope: Arc<Scope>,
+    /// When the dispatch began.
+    pub started: Instant,
+    /// When the budget of the whole chain ends.
+    pub budget_end: Instant,
+    /// What hooks and gates decided: set for observers only.
+    pub outcome: Option<Arc<Outcome>>,
+    sequence: u64,
+    fields: Vec<(Field, Payload)>,
+}
+
+static SEQUENCE: AtomicU64 = AtomicU64::new(1);
+
+impl EventContext {
+    /// A new occurrence of `event`, with the fields that it carries and `budget` for the whole chain.
+    pub fn new(event: Event, scope: Arc<Scope>, fields: Vec<(Field, Payload)>, now: Instant, budget: Duration) -> Self {
+        EventContext {
+            event,
+            scope,
+            started: now,
+            budget_end: now + budget,
+            outcome: None,
+            sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
+            fields,
+        }
+    }
+
+    /// The value of a field, if the event carries it.
+    pub fn get(&self, field: Field) -> Option<&Payload> {
+        self.fields.iter().find(|(name, _)| *name == field).map(|(_, value)| value)
+    }
+
+    /// All fields in the order in which they were set.
+    pub fn fields(&self) -> &[(Field, Payload)] {
+        &self.fields
+    }
+
+    /// The same occurrence with some fields replaced.
+    pub fn with_fields(&self, changes: impl IntoIterator<Item = (Field, Payload)>) -> Self {
+        let mut fields = self.fields.clone();
+        for (field, value) in changes {
+            match fields.iter_mut().find(|(name, _)| *name == field) {
+                Some((_, slot)) => *slot = value,
+                None => fields.push((field, value)),
+            }
+        }
+        self.derive(fields, self.outcome.clone())
+    }
+
+    /// The same occurrence as observers see it: with what was decided.
+    pub fn with_outcome(&self, outcome: Arc<Outcome>) -> Self {
+        self.derive(self.fields.clone(), Some(outcome))
+    }
+
+    fn derive(&self, fields: Vec<(Field, Payload)>, outcome: Option<Arc<Outcome>>) -> Self {
+        EventContext {
+            event: self.event,
+            scope: self.scope.clone(),
+            started: self.started,
+            budget_end: self.budget_end,
+            outcome,
+            sequence: self.sequence,
+            fields,
+        }
+    }
+
+    /// An identifier that is unique among all processes, made from a counter when it is read.
+    pub fn event_id(&self) -> String {
+        static PREFIX: OnceLock<u64> = OnceLock::new();
+        let prefix = PREFIX.get_or_init(|| fastrand::u64(..));
+        // The pid keeps a forked child, which inherits the prefix, from repeating its parent's ids.
+        format!("evt_{prefix:016x}{:08x}{:x}", std::process::id(), self.sequence)
+    }
+
+    /// When the event happened, in seconds since the epoch; derived from the monotonic clock when it is read.
+    pub fn timestamp(&self) -> f64 {
+        let wall = SystemTime::now().checked_sub(self.started.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
+        wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+    }
+
+    /// What is left of the chain's budget, in milliseconds.
+    pub fn budget_ms(&self) -> u64 {
+        u64::try_from(self.budget_end.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The event as one JSON object: what a shell hook reads on its standard input.
+    ///
+    /// # Errors
+    /// When a field has no JSON form; the message names the field.
+    pub fn document(&self) -> Result<Map<String, Value>, String> {
+        let mut document = Map::new();
+        document.insert("event".into(), self.event.as_str().into());
+        document.insert("event_id".into(), self.event_id().into());
+        document.insert("session_id".into(), self.scope.session_id.as_str().into());
+        document.insert("turn_id".into(), self.scope.turn_id.as_str().into());
+        document.insert("agent".into(), json!(self.scope.agent));
+        document.insert("cwd".into(), self.scope.cwd.to_string_lossy().into());
+        document.insert("timestamp".into(), self.timestamp().into());
+        document.insert("continuation".into(), self.scope.continuation.into());
+        document.insert("budget_ms".into(), self.budget_ms().into());
+        for (field, payload) in &self.fields {
+            let value = payload.json().map_err(|error| format!("the field {field:?} has no JSON form: {error}"))?;
+            if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
+                document.insert("tool_arguments_json".into(), value.to_string().into());
+            }
+            document.insert(field.as_str().into(), value.clone());
+        }
+        if let Some(outcome) = &self.outcome {
+            document.insert("outcome".into(), outcome.summary());
+        }
+        Ok(document)
+    }
+}
+
+impl FilterSubject for EventContext {
+    fn tool_name(&self) -> Option<&str> {
+        self.get(Field::ToolName)?.text()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.get(Field::Model)?.text()
+    }
+
+    fn agent(&self) -> Option<&str> {
+        Some(&self.scope.agent.name)
+    }
+
+    fn argument(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self.get(Field::ToolArguments)?.json().ok()?.get(name)? {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> EventContext {
+        EventContext::new(
+            Event::PreToolExecution,
+            Arc::default(),
+            vec![
+                (Field::ToolName, "shell".into()),
+                (Field::ToolArguments, json!({"command": "ls", "lines": 3}).into()),
+            ],
+            Instant::now(),
+            Duration::from_secs(30),
+        )
+    }
+
+    #[test]
+    fn a_change_makes_a_new_context_of_the_same_occurrence() {
+        let before = context();
+        let after = before.with_fields([(Field::ToolArguments, json!({"command": "pwd"}).into())]);
+        assert_eq!(before.argument("command").as_deref(), Some("ls"));
+        assert_eq!(after.argument("command").as_deref(), Some("pwd"));
+        assert_eq!(before.event_id(), after.event_id());
+        assert!(before.get(Field::ToolName).unwrap().same(after.get(Field::ToolName).unwrap()));
+        assert_ne!(before.event_id(), context().event_id());
+    }
+
+    #[test]
+    fn the_document_holds_common_fields_and_the_exact_arguments() {
+        let document = context().document().unwrap();
+        assert_eq!(document["event"], "pre_tool_execution");
+        assert_eq!(document["tool_arguments"]["lines"], 3);
+        assert_eq!(document["tool_arguments_json"], r#"{"command":"ls","lines":3}"#);
+        assert!(document["budget_ms"].as_u64().unwrap() > 29_000);
+        assert_eq!(document["agent"]["kind"], "main");
+    }
+}

@@ -1,0 +1,272 @@
+//! A registered hook: what it is called, when it runs, and the trait that every kind implements.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::context::EventContext;
+use super::event::Event;
+use super::filter::{Filter, FilterError, FilterSpec};
+use super::level::Level;
+use super::result::HookResult;
+
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $wire:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$vmeta])* $variant,)* }
+
+        impl $name {
+            /// The names, in order.
+            pub const NAMES: &'static [&'static str] = &[$($wire,)*];
+
+            /// The name in configuration files and in Python.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $wire,)* }
+            }
+
+            /// Looks a name up.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name { $($wire => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.as_str()) }
+        }
+    };
+}
+
+named! {
+    /// What a hook may do. The order is the order in which roles run.
+    Role {
+        /// May change fields and halt; runs first.
+        Hook = "hook",
+        /// Only decides, on the final values; fails closed.
+        Gate = "gate",
+        /// Only watches; runs last and sees the outcome.
+        Observer = "observer",
+    }
+}
+
+named! {
+    /// What a hook is made of.
+    HookKind {
+        /// A Python function or callable object.
+        Python = "python",
+        /// A command run through `sh -c`.
+        Shell = "shell",
+        /// A prompt answered by a model.
+        Llm = "llm",
+        /// Rust.
+        Builtin = "builtin",
+    }
+}
+
+named! {
+    /// What happens when a hook fails.
+    OnError {
+        /// The failure is recorded and the chain goes on.
+        Skip = "skip",
+        /// The step is refused: skip where the event allows it, else stop.
+        Deny = "deny",
+        /// The pipeline is stopped where the event allows it, else the step is refused.
+        Stop = "stop",
+    }
+}
+
+/// How a Python function is kept apart from the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Runs on the calling thread.
+    #[default]
+    None,
+    /// Runs on a thread of its own, which is left behind at the deadline.
+    Thread,
+}
+
+/// Everything about a hook but the code that it runs.
+#[derive(Debug, Clone)]
+pub struct HookMeta {
+    /// Unique in its chain.
+    pub name: Arc<str>,
+    /// The events on which it runs.
+    pub events: Vec<Event>,
+    /// What it is made of.
+    pub kind: HookKind,
+    /// What it may do.
+    pub role: Role,
+    /// Where it was configured.
+    pub level: Level,
+    /// Position among hooks of the same role and level; default 0.
+    pub order: i64,
+    /// How long one attempt may take; default 10 s.
+    pub timeout: Duration,
+    /// How often a failed attempt is repeated; default 0.
+    pub retry: u32,
+    /// What a failure means; by default `deny` for gates and `skip` for the others.
+    pub on_error: OnError,
+    /// Whether what it decides is recorded and not applied.
+    pub shadow: bool,
+    /// Whether it runs at all.
+    pub enabled: bool,
+    /// On which of its events' occurrences it runs.
+    pub filter: FilterSpec,
+    /// Where it comes from: a file and line, or a module and function.
+    pub source: String,
+}
+
+/// The default time one attempt of a Python, shell or builtin hook may take.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The default time a whole chain may take.
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
+
+impl HookMeta {
+    /// A hook of `kind` and `role` with the defaults of the specification.
+    pub fn new(name: impl Into<Arc<str>>, events: Vec<Event>, kind: HookKind, role: Role) -> Self {
+        HookMeta {
+            name: name.into(),
+            events,
+            kind,
+            role,
+            level: Level::Session,
+            order: 0,
+            timeout: DEFAULT_TIMEOUT,
+            retry: 0,
+            on_error: if role == Role::Gate { OnError::Deny } else { OnError::Skip },
+            shadow: false,
+            enabled: true,
+            filter: FilterSpec::default(),
+            source: String::new(),
+        }
+    }
+}
+
+/// What one call of a hook came to.
+#[derive(Debug, Default)]
+pub struct HookReply {
+    /// What the hook says.
+    pub verdict: Verdict,
+    /// Remarks for the record, such as lines of noise that were passed over.
+    pub notes: Vec<String>,
+}
+
+/// What a hook says.
+#[derive(Debug, Default)]
+pub enum Verdict {
+    /// Nothing.
+    #[default]
+    NoChange,
+    /// A result to be checked and merged.
+    Result(Box<HookResult>),
+    /// Refused without naming an action (a gate function that returned `False`).
+    Refused,
+    /// Blocked in the way of a shell hook that exits with 2: refused, or on events that send a turn back, sent back.
+    Blocked(Option<String>),
+}
+
+impl From<Verdict> for HookReply {
+    fn from(verdict: Verdict) -> Self {
+        HookReply { verdict, notes: Vec::new() }
+    }
+}
+
+/// Why a call of a hook came to nothing.
+#[derive(Debug)]
+pub enum HookFailure {
+    /// The hook failed: a short message, and details (a traceback) for the record.
+    Failed {
+        /// One line.
+        message: String,
+        /// As much as is known; may be empty.
+        detail: String,
+    },
+    /// The deadline passed. The text says what was found late, if anything.
+    Timeout(String),
+    /// Not a failure of the hook: the caller was interrupted or cancelled, and so is the dispatch.
+    Abort(Box<dyn Error + Send + Sync>),
+}
+
+impl HookFailure {
+    /// A failure with a message and nothing more.
+    pub fn failed(message: impl Into<String>) -> Self {
+        HookFailure::Failed { message: message.into(), detail: String::new() }
+    }
+}
+
+/// A future that owns what it needs.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// One call of a hook.
+pub struct Call<'a> {
+    /// The event as the hook sees it.
+    pub context: &'a Arc<EventContext>,
+    /// A host's rendition of `context` (a Python event object), made once and shared by all hooks that see it. It
+    /// lives in the dispatch and not in the context, which it refers to.
+    pub rendition: &'a OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Until when the hook may take.
+    pub deadline: Instant,
+}
+
+/// The code of a hook. Python functions, shell commands and Rust hooks all come in through this trait.
+pub trait Hook: Send + Sync {
+    /// Runs the hook on the calling thread until it answers, fails or the deadline passes.
+    ///
+    /// # Errors
+    /// What went wrong; see [`HookFailure`].
+    fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure>;
+
+    /// The same without blocking the thread that polls.
+    fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>>;
+
+    /// For hosts to recognise their own hooks.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Whether the hook starts programs or asks models, so that a replay leaves it out unless told otherwise.
+    fn has_side_effects(&self) -> bool {
+        false
+    }
+}
+
+/// A hook in a chain.
+pub struct Entry {
+    /// Name, role, order and the rest.
+    pub meta: HookMeta,
+    /// The compiled filter.
+    pub filter: Filter,
+    /// The code.
+    pub hook: Arc<dyn Hook>,
+    /// Registration number in its chain: the last key of the order.
+    pub sequence: u64,
+    /// Where its statistics are kept.
+    pub(super) slot: usize,
+}
+
+impl Entry {
+    /// Compiles the filter and ties the code to the description.
+    ///
+    /// # Errors
+    /// A pattern that cannot be compiled.
+    pub fn new(meta: HookMeta, hook: Arc<dyn Hook>, sequence: u64, slot: usize) -> Result<Self, FilterError> {
+        let filter = Filter::compile(&meta.filter)?;
+        Ok(Entry { meta, filter, hook, sequence, slot })
+    }
+
+    /// The key by which hooks of one event are ordered.
+    pub fn order_key(&self) -> (Role, Level, i64, u64) {
+        (self.meta.role, self.meta.level, self.meta.order, self.sequence)
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} {})", self.meta.name, self.meta.kind, self.meta.role)
+    }
+}
