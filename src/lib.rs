@@ -9,6 +9,7 @@
 //! - [`hook`]: the hook chain, which everything else is built on
 //! - [`model`]: what models are asked and answer; a model that answers from a script
 //! - [`agent`]: sessions, their transcripts, the limits of a turn
+//! - [`tool`]: what a model can call: the trait, arguments against their schema, the workspace tools
 //!
 //! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
 
@@ -19,6 +20,7 @@ pub mod model;
 pub mod process;
 pub mod runtime;
 pub mod suggest;
+pub mod tool;
 
 #[cfg(feature = "python")]
 mod python;
