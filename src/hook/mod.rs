@@ -16,6 +16,7 @@ pub mod payload;
 pub mod record;
 pub mod redact;
 pub mod result;
+pub mod shell;
 pub mod stats;
 
 pub mod glob;
@@ -34,3 +35,4 @@ pub use level::Level;
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 pub use payload::{Foreign, Payload, PayloadError};
 pub use result::HookResult;
+pub use shell::ShellHook;

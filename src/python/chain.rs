@@ -19,7 +19,7 @@ use crate::hook::filter::FilterSpec;
 use crate::hook::level::Level;
 use crate::hook::{
     AgentIdentity, Dispatch, Event, EventContext, Field, HookChain, HookKind, HookMeta, OnError, Outcome, Payload,
-    Role, Scope, Snapshot,
+    Role, Scope, ShellHook, Snapshot,
 };
 use crate::suggest::did_you_mean;
 
@@ -254,6 +254,20 @@ impl PyHookChain {
     ) -> PyResult<bool> {
         let meta = meta_from(py, &options, HookKind::Python)?;
         let hook = PythonHook::new(callable, parse("mode", mode, MODES)?, meta.role);
+        self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
+    }
+
+    /// Adds a command. Returns whether it replaced a hook of the same name.
+    fn _add_shell(
+        &self,
+        py: Python<'_>,
+        command: String,
+        folder: Option<PathBuf>,
+        replace: bool,
+        options: Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let meta = meta_from(py, &options, HookKind::Shell)?;
+        let hook = ShellHook::new(command, folder);
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
