@@ -18,15 +18,19 @@ pub mod redact;
 pub mod result;
 pub mod stats;
 
+pub mod glob;
+
 pub use builtin::FnHook;
 pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
-    BoxFuture, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply, Isolation,
-    OnError, Role, Verdict,
+    BoxFuture, Call, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply,
+    Isolation, OnError, Role, Verdict,
 };
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
+pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};
+pub use level::Level;
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 pub use payload::{Foreign, Payload, PayloadError};
 pub use result::HookResult;
