@@ -28,17 +28,20 @@ export PATH := $(BIN):$(PATH)
 # $(call content,PATHS): a checksum over the names and contents of all files below PATHS.
 content = $(shell find $(1) -type f ! -path '*/__pycache__/*' 2>/dev/null | LC_ALL=C sort | xargs cksum | cksum | tr ' \t' '--')
 
-PYTHON_PACKAGES = $(call content,pyproject.toml scripts/requirements.py)
+PYTHON_PACKAGES = $(call content,pyproject.toml)
 EXTENSION_SOURCES = $(call content,Cargo.toml Cargo.lock pyproject.toml src)
 
-# $(call build_extension,PROFILE): builds and installs the package in place, unless exactly this build is there.
+# $(call build_extension,PROFILE): builds the extension into the source tree, unless exactly this build is there. The
+# package itself (its commands and run-time dependencies) is installed the first time, and when pyproject.toml changes.
 define build_extension
 	@key="$(1) $(EXTENSION_SOURCES)"; stamp="$(STAMPS)/extension"; \
 	if [ "$$(cat "$$stamp" 2>/dev/null)" = "$$key" ] && ls python/hookwright/_native*.so >/dev/null 2>&1; then \
 		echo "extension: up to date ($(1))"; \
 	else \
-		rm -f "$$stamp"; \
-		$(BIN)/maturin develop --profile $(1) && echo "$$key" > "$$stamp"; \
+		installed="$(STAMPS)/installed"; skip=; rm -f "$$stamp"; \
+		[ "$$(cat "$$installed" 2>/dev/null)" != "$(PYTHON_PACKAGES)" ] || skip=--skip-install; \
+		"$(BIN)/maturin" develop $$skip --profile $(1) && \
+		echo "$(PYTHON_PACKAGES)" > "$$installed" && echo "$$key" > "$$stamp"; \
 	fi
 endef
 
@@ -47,6 +50,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The virtual environment with the packages of development in it. A broken one (its interpreter moved) is made anew.
+# The pip that comes with Python 3.11 does not read dependency groups, which both we and maturin use.
 .PHONY: environment
 environment:
 	@stamp="$(STAMPS)/packages"; key="$(PYTHON_PACKAGES)"; \
@@ -57,8 +61,8 @@ environment:
 		rm -rf "$(VENV)" && "$$python" -m venv "$(VENV)" || exit 1; \
 	fi; \
 	mkdir -p "$(STAMPS)" && rm -f "$$stamp" && \
-	"$(BIN)/python" scripts/requirements.py dev > "$(STAMPS)/requirements.txt" && \
-	"$(BIN)/python" -m pip install --disable-pip-version-check -r "$(STAMPS)/requirements.txt" && \
+	"$(BIN)/python" -m pip install --disable-pip-version-check 'pip>=25.1' && \
+	"$(BIN)/python" -m pip install --disable-pip-version-check --group dev && \
 	echo "$$key" > "$$stamp"
 
 .PHONY: demo
@@ -85,16 +89,15 @@ lint: environment ## Check formatting, clippy, ruff, types and stubs
 	cargo clippy --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(call build_extension,$(TEST_PROFILE))
+	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest hookwright._native
 
 .PHONY: bench
 bench: environment ## Run the benchmarks beside their peers and print one table
 	@stamp="$(STAMPS)/bench"; key="$(PYTHON_PACKAGES)"; \
 	[ "$$(cat "$$stamp" 2>/dev/null)" = "$$key" ] || { \
-		"$(BIN)/python" scripts/requirements.py bench > "$(STAMPS)/bench.txt" && \
-		"$(BIN)/python" -m pip install --disable-pip-version-check -r "$(STAMPS)/bench.txt" && echo "$$key" > "$$stamp"; }
+		"$(BIN)/python" -m pip install --disable-pip-version-check --group bench && echo "$$key" > "$$stamp"; }
 	$(call build_extension,dev-release)
 	$(BIN)/python -m benches.python $(BENCH_ARGS)
 

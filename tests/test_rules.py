@@ -31,7 +31,7 @@ IMPORTS = {
 
 # Where packages come from is for the machine that installs them to know. Cargo.lock names the standard index.
 HOSTS = re.compile(
-    r"index-url|find-links|trusted-host|replace-with|registry\s*=|"
+    r"index-url|find-links|trusted-host|replace-with|registry\s*=\s*['\"](sparse|http)|"
     r"pypi\.org|pythonhosted|crates\.io|npmjs|proxy\.golang|artifactory|nexus\.|/simple/",
     re.IGNORECASE,
 )

@@ -1,0 +1,1 @@
+"""What hookwright offers to the tests of its users."""
