@@ -18,6 +18,7 @@ pub mod redact;
 pub mod result;
 pub mod stats;
 
+pub mod config;
 pub mod glob;
 
 pub use builtin::FnHook;
