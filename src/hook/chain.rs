@@ -222,6 +222,13 @@ impl HookChain {
         Ok(removed)
     }
 
+    /// Takes all hooks out.
+    pub fn clear(&self) {
+        let _registry = lock(&self.registry);
+        let snapshot = self.snapshot.load_full();
+        self.snapshot.store(Arc::new(Snapshot::new(Vec::new(), snapshot.budget, snapshot.shadow)));
+    }
+
     /// Switches a hook on or off, from the next dispatch on.
     ///
     /// # Errors
@@ -289,8 +296,8 @@ impl HookChain {
     /// # Errors
     /// When the caller was interrupted while a hook ran.
     pub fn run(&self, mut dispatch: Dispatch) -> Result<Outcome, Abort> {
-        while let Some(deadline) = dispatch.next() {
-            let answer = dispatch.entry().hook.call(dispatch.context(), deadline);
+        while dispatch.next().is_some() {
+            let answer = dispatch.entry().hook.call(dispatch.call());
             dispatch.complete(answer)?;
         }
         Ok(self.finish(dispatch))

@@ -1,6 +1,5 @@
 //! What a hook is told: the event, who it happened to, and its fields as the hooks before it left them.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +67,6 @@ pub struct EventContext {
     pub outcome: Option<Arc<Outcome>>,
     sequence: u64,
     fields: Vec<(Field, Payload)>,
-    rendition: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
@@ -84,7 +82,6 @@ impl EventContext {
             outcome: None,
             sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
             fields,
-            rendition: OnceLock::new(),
         }
     }
 
@@ -124,7 +121,6 @@ impl EventContext {
             outcome,
             sequence: self.sequence,
             fields,
-            rendition: OnceLock::new(),
         }
     }
 
@@ -145,11 +141,6 @@ impl EventContext {
     /// What is left of the chain's budget, in milliseconds.
     pub fn budget_ms(&self) -> u64 {
         u64::try_from(self.budget_end.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// A host's rendition of the whole event, made once and shared by every hook that sees this context.
-    pub fn rendition(&self) -> &OnceLock<Box<dyn Any + Send + Sync>> {
-        &self.rendition
     }
 
     /// The event as one JSON object: what a shell hook reads on its standard input.

@@ -4,14 +4,15 @@
 //! event loop, on a runtime) and hands the answer to [`Dispatch::complete`]. The synchronous and the asynchronous
 //! drivers therefore cannot differ in meaning.
 
+use std::any::Any;
 use std::error::Error;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::context::EventContext;
-use super::entry::{Entry, HookFailure, HookReply, OnError, Role, Verdict};
+use super::entry::{Call, Entry, HookFailure, HookReply, OnError, Role, Verdict};
 use super::event::{Action, Event, Field};
 use super::outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 use super::result::HookResult;
@@ -29,6 +30,8 @@ pub struct Dispatch {
     shadow: bool,
     boundary: Instant,
     hook_started: Instant,
+    deadline: Instant,
+    rendition: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Dispatch {
@@ -46,14 +49,16 @@ impl Dispatch {
             shadow,
             boundary: started,
             hook_started: started,
+            deadline: started,
+            rendition: OnceLock::new(),
         }
     }
 
     /// Moves to the next hook that is to run. Returns until when it may take; [`Dispatch::entry`] and
-    /// [`Dispatch::context`] say what to call with what. `None`: all have had their turn.
+    /// [`Dispatch::call`] say what to call with what. `None`: all have had their turn.
     pub fn next(&mut self) -> Option<Instant> {
         if self.attempts > 0 {
-            return Some(self.deadline());
+            return Some(self.set_deadline());
         }
         while let Some(entry) = self.outcome.entries.get(self.position) {
             let meta = &entry.meta;
@@ -71,18 +76,24 @@ impl Dispatch {
                     self.observing = true;
                     self.outcome.elapsed = self.boundary.duration_since(self.outcome.context.started);
                     let seen = Arc::new(self.outcome.clone());
-                    self.outcome.context = Arc::new(self.outcome.context.with_outcome(seen));
+                    self.set_context(self.outcome.context.with_outcome(seen));
                 }
                 self.hook_started = self.boundary;
-                return Some(self.deadline());
+                return Some(self.set_deadline());
             };
             self.pass_over(status);
         }
         None
     }
 
-    fn deadline(&self) -> Instant {
-        (self.boundary + self.entry().meta.timeout).min(self.outcome.context.budget_end)
+    fn set_deadline(&mut self) -> Instant {
+        self.deadline = (self.boundary + self.entry().meta.timeout).min(self.outcome.context.budget_end);
+        self.deadline
+    }
+
+    /// What to call the present hook with.
+    pub fn call(&self) -> Call<'_> {
+        Call { context: &self.outcome.context, rendition: &self.rendition, deadline: self.deadline }
     }
 
     /// The hook whose turn it is. Valid after [`Dispatch::next`] returned a deadline.
@@ -93,6 +104,11 @@ impl Dispatch {
     /// The event as the present hook sees it.
     pub fn context(&self) -> &Arc<EventContext> {
         &self.outcome.context
+    }
+
+    fn set_context(&mut self, context: EventContext) {
+        self.outcome.context = Arc::new(context);
+        self.rendition = OnceLock::new();
     }
 
     /// Records a hook that does not run. A gate that the budget kept from running is a denial.
@@ -107,8 +123,14 @@ impl Dispatch {
             }
             extra = Some(Box::new(run));
         }
-        self.outcome.runs.push(RunRecord { status, attempts: 0, elapsed: std::time::Duration::ZERO, extra });
+        self.outcome.runs.push(RunRecord { status, attempts: 0, elapsed: Duration::ZERO, extra });
         self.position += 1;
+    }
+
+    /// The hook that ran last and how long it took.
+    pub fn last_run(&self) -> Option<(&Arc<Entry>, Duration)> {
+        let run = self.outcome.runs.last()?;
+        Some((&self.outcome.entries[self.outcome.runs.len() - 1], run.elapsed))
     }
 
     /// Takes the answer of the hook whose turn it was.
@@ -121,6 +143,7 @@ impl Dispatch {
         self.attempts += 1;
         if let Ok(HookReply { verdict: Verdict::NoChange, notes }) = &answer
             && notes.is_empty()
+            && now <= self.deadline
         {
             self.record(RunStatus::Ok, None);
             return Ok(());
@@ -131,6 +154,11 @@ impl Dispatch {
     fn complete_slowly(&mut self, answer: Result<HookReply, HookFailure>) -> Result<(), Abort> {
         let entry = self.entry().clone();
         let mut extra = RunExtra::default();
+        // Code that cannot be interrupted may answer after its deadline; what it says then counts for nothing.
+        let answer = match answer {
+            Ok(_) if self.boundary > self.deadline => Err(HookFailure::Timeout(self.late())),
+            answer => answer,
+        };
         let (failure, status) = match answer {
             Ok(reply) => {
                 extra.notes = reply.notes;
@@ -165,6 +193,12 @@ impl Dispatch {
             self.refuse(&entry, action, reason, &mut extra);
         }
         self.done(status, extra)
+    }
+
+    /// Says by how much an answer came late, and which limit it was.
+    fn late(&self) -> String {
+        let took = self.boundary.duration_since(self.hook_started).as_secs_f64();
+        format!("it answered after {took:.3} s, past its deadline")
     }
 
     fn done(&mut self, status: RunStatus, extra: RunExtra) -> Result<(), Abort> {
@@ -291,7 +325,7 @@ impl Dispatch {
         }
         let changed = !replaced.is_empty();
         if changed {
-            self.outcome.context = Arc::new(self.outcome.context.with_fields(replaced));
+            self.set_context(self.outcome.context.with_fields(replaced));
         }
         changed
     }

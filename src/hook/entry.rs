@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -204,13 +204,24 @@ impl HookFailure {
 /// A future that owns what it needs.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// One call of a hook.
+pub struct Call<'a> {
+    /// The event as the hook sees it.
+    pub context: &'a Arc<EventContext>,
+    /// A host's rendition of `context` (a Python event object), made once and shared by all hooks that see it. It
+    /// lives in the dispatch and not in the context, which it refers to.
+    pub rendition: &'a OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Until when the hook may take.
+    pub deadline: Instant,
+}
+
 /// The code of a hook. Python functions, shell commands and Rust hooks all come in through this trait.
 pub trait Hook: Send + Sync {
-    /// Runs the hook on the calling thread until it answers, fails or `deadline` passes.
+    /// Runs the hook on the calling thread until it answers, fails or the deadline passes.
     ///
     /// # Errors
     /// What went wrong; see [`HookFailure`].
-    fn call(&self, context: &Arc<EventContext>, deadline: Instant) -> Result<HookReply, HookFailure>;
+    fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure>;
 
     /// The same without blocking the thread that polls.
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>>;

@@ -26,8 +26,8 @@ pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
-    BoxFuture, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply, Isolation,
-    OnError, Role, Verdict,
+    BoxFuture, Call, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply,
+    Isolation, OnError, Role, Verdict,
 };
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
 pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};

@@ -1,0 +1,8 @@
+"""`python -m hookwright` is the command line `hookwright`."""
+
+from __future__ import annotations
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

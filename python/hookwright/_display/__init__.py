@@ -1,0 +1,13 @@
+"""HTML for notebooks: pure functions from plain dicts to strings.
+
+Nothing here knows a class of the package, so the pages can be tested without the compiled module and rendered from a
+record on disk. Everything that comes from outside is escaped; there are no scripts and nothing is loaded.
+"""
+
+from __future__ import annotations
+
+from .outcome import outcome_html
+from .timeline import timeline_html
+from .tools import tool_html
+
+__all__ = ["outcome_html", "timeline_html", "tool_html"]

@@ -1,0 +1,102 @@
+"""The command line.
+
+Exit codes:
+    0: done, and nothing to complain about.
+    1: what was asked about is not so: `check` found mistakes, `run` was refused, `replay` found differences, the
+       demo did not show what it should.
+    2: wrong usage: an unknown option or event, a file that is not there, a configuration that cannot be loaded.
+    3: the project's hooks are not trusted.
+    130: interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+
+from ..exceptions import HookwrightError, TrustError
+from ._hooks import hooks, trust
+from ._output import printable
+
+__all__ = ["cli", "main"]
+
+EXIT_USAGE = 2
+EXIT_NOT_TRUSTED = 3
+EXIT_INTERRUPTED = 130
+
+
+def _version() -> str:
+    try:
+        return version("hookwright")
+    except PackageNotFoundError:
+        return "unknown (running from a source tree that is not installed)"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_version(), prog_name="hookwright", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Hooks, gates, teams and lessons for people who build agents."""
+
+
+@cli.command()
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The git repository to work on a copy of. Default: the one around the current folder, else a packaged one.",
+)
+def demo(repo: Path | None) -> None:
+    """Run a guarded agent on a copy of a git repository.
+
+    No network and no model are needed: the agent is scripted, everything else is real. Exits with 0 only if what it
+    shows is true.
+    """
+    from .._demo import run_demo
+
+    sys.exit(run_demo(repo))
+
+
+cli.add_command(hooks)
+cli.add_command(trust)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits. What a user did wrong is told in one line with a hint, never as a traceback.
+
+    Args:
+        arguments: in place of those of the process.
+    """
+    try:
+        code = cli.main(arguments, prog_name="hookwright", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:  # asked for nothing: the help is the answer, as an error
+        click.echo(error.format_message(), err=True)
+        code = EXIT_USAGE
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = EXIT_INTERRUPTED
+    except TrustError as error:
+        _complain(error, error.hint or "read the hooks, then trust them: hookwright hooks trust")
+        code = EXIT_NOT_TRUSTED
+    except (HookwrightError, OSError) as error:
+        _complain(error, getattr(error, "hint", None))
+        code = EXIT_USAGE
+    except ImportError as error:
+        if "_native" not in str(error):
+            raise
+        _complain(error, "the compiled part is missing: install the package again, or run `make demo` in a checkout")
+        code = EXIT_USAGE
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(error: BaseException, hint: str | None) -> None:
+    # The message of an error of ours ends with its hint already.
+    lines = str(error).splitlines() or [type(error).__name__]
+    click.echo("\n".join(printable(line) for line in [f"error: {lines[0]}", *lines[1:]]), err=True)
+    if hint and not getattr(error, "hint", None):
+        click.echo(f"  hint: {printable(hint)}", err=True)

@@ -1,0 +1,130 @@
+//! Waiting elsewhere: work on our runtime that wakes an asyncio loop, and the proxies that carry deadlines.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use tokio::task::AbortHandle;
+
+use crate::runtime;
+
+/// How long a blocking wait goes on before signals are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+fn helper<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<&'py Bound<'py, PyAny>> {
+    cell.import(py, "hookwright._aio", name)
+}
+
+/// Where the result of work on the runtime is put.
+pub struct Ticket<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Ticket<T> {
+    /// The result, once the future that came with the ticket is done.
+    pub fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Runs `work` on the runtime. Returns a future of the running asyncio loop that is done when the work is, and the
+/// ticket for its result. Cancelling the future drops the work.
+pub fn spawn<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl Future<Output = T> + Send + 'static,
+) -> PyResult<(Bound<'_, PyAny>, Ticket<T>)> {
+    static OPEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let opened = helper(py, &OPEN, "open_future")?.call0()?;
+    let (future, wake): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
+    let wake = wake.unbind();
+    let place = Arc::new(Mutex::new(None));
+    let ticket = Ticket(place.clone());
+    let task = runtime::runtime()?.spawn(async move {
+        let value = work.await;
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        // The one place where a worker of the runtime touches Python. A closed loop has nobody left to wake.
+        Python::try_attach(|py| {
+            drop(wake.bind(py).call0());
+            drop(wake);
+        });
+    });
+    future.call_method1("add_done_callback", (Canceller(task.abort_handle()),))?;
+    Ok((future, ticket))
+}
+
+/// Ends work on the runtime when the future that stands for it was cancelled.
+#[pyclass(frozen)]
+struct Canceller(AbortHandle);
+
+#[pymethods]
+impl Canceller {
+    fn __call__(&self, _future: Bound<'_, PyAny>) {
+        // After a normal end the task is over and aborting it does nothing.
+        self.0.abort();
+    }
+}
+
+/// Waits on this thread for work of the runtime, with the interpreter released and signals looked at.
+pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
+    py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
+}
+
+/// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.
+pub fn proxy<'py>(future: &Bound<'py, PyAny>, deadline: Instant) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static PROXY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = future.py();
+    let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    let proxy = helper(py, &PROXY, "proxy")?.call1((future, seconds))?;
+    Ok((!proxy.is_none()).then_some(proxy))
+}
+
+/// A new `asyncio.CancelledError`.
+pub fn cancelled_error(py: Python<'_>) -> Result<PyErr, PyErr> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Ok(PyErr::from_value(CLASS.import(py, "asyncio", "CancelledError")?.call0()?))
+}
+
+/// Whether the running task has been asked to cancel and has not taken it back (known from Python 3.11 on).
+pub fn is_being_cancelled(py: Python<'_>) -> bool {
+    static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    helper(py, &ASK, "is_being_cancelled").and_then(|ask| ask.call0()?.is_truthy()).unwrap_or(false)
+}
+
+/// The private deadline exception, to be raised on the side that waits.
+pub fn deadline_error(py: Python<'_>, text: String) -> PyErr {
+    match super::watchdog::deadline_class(py).and_then(|class| class.call1((text,))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
+/// A failure that was read on another thread.
+pub fn remote_failure(py: Python<'_>, message: String, detail: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    match helper(py, &CLASS, "RemoteFailure").and_then(|class| class.call1((message, detail))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
+/// What `throw` was called with, as an exception.
+pub fn thrown<'py>(
+    kind: Bound<'py, PyAny>,
+    value: Option<Bound<'py, PyAny>>,
+    traceback: Option<Bound<'py, PyAny>>,
+) -> PyResult<PyErr> {
+    if value.is_none() && traceback.is_none() && kind.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+        return Ok(PyErr::from_value(kind));
+    }
+    let instance = match value {
+        Some(value) if value.is_instance_of::<pyo3::exceptions::PyBaseException>() => value,
+        Some(value) if !value.is_none() => kind.call1((value,))?,
+        _ if kind.is_instance_of::<pyo3::exceptions::PyBaseException>() => kind,
+        _ => kind.call0()?,
+    };
+    if !instance.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+        return Err(PyRuntimeError::new_err("throw takes an exception"));
+    }
+    Ok(PyErr::from_value(instance))
+}

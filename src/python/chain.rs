@@ -1,0 +1,398 @@
+//! The hook chain for Python. `hookwright.HookChain` is a subclass that adds decorators and loading.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use pyo3::{PyTraverseError, PyVisit};
+
+use super::bridge;
+use super::convert::{payload, to_python};
+use super::drive::{Arun, into_pyerr};
+use super::error::IntoPython;
+use super::function::{Mode, PythonHook};
+use super::outcome::PyOutcome;
+use crate::hook::filter::FilterSpec;
+use crate::hook::level::Level;
+use crate::hook::{
+    AgentIdentity, Dispatch, Event, EventContext, Field, HookChain, HookKind, HookMeta, OnError, Outcome, Payload,
+    Role, Scope, Snapshot,
+};
+use crate::suggest::did_you_mean;
+
+/// The name of a level.
+pub fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Builtin => "builtin",
+        Level::User => "user",
+        Level::Project => "project",
+        Level::Session => "session",
+    }
+}
+
+fn parse<T: Copy>(what: &str, name: &str, known: &[(&'static str, T)]) -> PyResult<T> {
+    known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+        let hint = match did_you_mean(name, names.iter().copied()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("known: {}", names.join(", ")),
+        };
+        PyValueError::new_err(format!("unknown {what} {name:?}; {hint}"))
+    })
+}
+
+const ROLES: &[(&str, Role)] = &[("hook", Role::Hook), ("gate", Role::Gate), ("observer", Role::Observer)];
+const ON_ERROR: &[(&str, OnError)] = &[("skip", OnError::Skip), ("deny", OnError::Deny), ("stop", OnError::Stop)];
+const LEVELS: &[(&str, Level)] =
+    &[("builtin", Level::Builtin), ("user", Level::User), ("project", Level::Project), ("session", Level::Session)];
+const MODES: &[(&str, Mode)] = &[("inline", Mode::Inline), ("async", Mode::Async), ("thread", Mode::Thread)];
+
+/// A positive, finite number of seconds.
+pub fn seconds(name: &str, value: f64) -> PyResult<Duration> {
+    match Duration::try_from_secs_f64(value) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(PyValueError::new_err(format!("{name} must be a number of seconds above 0, not {value}"))),
+    }
+}
+
+fn item<'py, T>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    match options.get_item(name)? {
+        Some(value) if !value.is_none() => match value.extract::<T>() {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                let error: PyErr = error.into();
+                Err(PyTypeError::new_err(format!("{name}: {}", error.value(options.py()))))
+            }
+        },
+        _ => Ok(None),
+    }
+}
+
+/// Reads the description of a hook from the options that `_chain.py` passes on.
+fn meta_from(py: Python<'_>, options: &Bound<'_, PyDict>, kind: HookKind) -> PyResult<HookMeta> {
+    let name: String = item(options, "name")?.unwrap_or_default();
+    let names: Vec<String> = item(options, "events")?.unwrap_or_default();
+    let mut events = Vec::with_capacity(names.len());
+    for name in &names {
+        let event = name.parse::<Event>().map_err(|error| error.into_python(py))?;
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    let role = parse("role", &item::<String>(options, "role")?.unwrap_or("hook".into()), ROLES)?;
+    let mut meta = HookMeta::new(name, events, kind, role);
+    if let Some(level) = item::<String>(options, "level")? {
+        meta.level = parse("level", &level, LEVELS)?;
+    }
+    if let Some(order) = item(options, "order")? {
+        meta.order = order;
+    }
+    if let Some(timeout) = item(options, "timeout")? {
+        meta.timeout = seconds("timeout", timeout)?;
+    }
+    if let Some(retry) = item(options, "retry")? {
+        meta.retry = retry;
+    }
+    if let Some(on_error) = item::<String>(options, "on_error")? {
+        meta.on_error = parse("on_error", &on_error, ON_ERROR)?;
+    }
+    meta.shadow = item(options, "shadow")?.unwrap_or(false);
+    meta.enabled = item(options, "enabled")?.unwrap_or(true);
+    meta.source = item(options, "source")?.unwrap_or_default();
+    meta.filter = FilterSpec {
+        tool_name: item(options, "tool_name")?,
+        tool_matcher: item(options, "tool_matcher")?,
+        tool_regex: item(options, "tool_regex")?,
+        model_prefix: item(options, "model_prefix")?,
+        agent: item(options, "agent")?,
+        arguments: item(options, "arguments")?.unwrap_or_default(),
+    };
+    Ok(meta)
+}
+
+/// The common fields and the event's own, sorted out of the keywords of a dispatch.
+fn scope_and_fields(
+    event: Event,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Option<Scope>, Vec<(Field, Payload)>)> {
+    let Some(keywords) = keywords else { return Ok((None, Vec::new())) };
+    let mut scope: Option<Scope> = None;
+    let mut fields = Vec::with_capacity(keywords.len());
+    for (name, value) in keywords.iter() {
+        let name = name.cast::<PyString>()?;
+        let name = name.to_str()?;
+        match Field::parse(name) {
+            Some(field) if event.spec().readable.contains(&field) => fields.push((field, payload(value))),
+            _ => common_field(event, scope.get_or_insert_default(), name, &value)?,
+        }
+    }
+    Ok((scope, fields))
+}
+
+fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "session_id" => scope.session_id = value.extract()?,
+        "turn_id" => scope.turn_id = value.extract()?,
+        "agent" => scope.agent = AgentIdentity { name: value.extract()?, ..AgentIdentity::default() },
+        "cwd" => scope.cwd = value.extract::<PathBuf>()?,
+        "continuation" => scope.continuation = value.extract()?,
+        other => {
+            let own = event.spec().readable.iter().map(|field| field.as_str());
+            let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
+            let hint = match did_you_mean(other, known.iter().copied()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("it carries: {}", known.join(", ")),
+            };
+            return Err(PyTypeError::new_err(format!("{event} has no field {other:?}; {hint}")));
+        }
+    }
+    Ok(())
+}
+
+fn default_scope() -> &'static Arc<Scope> {
+    static DEFAULT: std::sync::OnceLock<Arc<Scope>> = std::sync::OnceLock::new();
+    DEFAULT.get_or_init(Arc::default)
+}
+
+/// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
+pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
+    while dispatch.next().is_some() {
+        let call = dispatch.call();
+        let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
+            Some(hook) => hook.call_blocking(py, &call),
+            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))?,
+        };
+        dispatch.complete(answer).map_err(into_pyerr)?;
+    }
+    Ok(chain.finish(dispatch))
+}
+
+/// The native part of a chain.
+#[pyclass(frozen, subclass, weakref, name = "HookChain", module = "hookwright._native")]
+pub struct PyHookChain {
+    pub chain: Arc<HookChain>,
+}
+
+impl PyHookChain {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Event, Option<Dispatch>)> {
+        let event = match Event::parse(event) {
+            Some(event) => event,
+            None => event.parse::<Event>().map_err(|error| error.into_python(py))?,
+        };
+        if !self.chain.listens(event) {
+            if let Some(keywords) = keywords {
+                check_names(event, keywords)?;
+            }
+            return Ok((event, None));
+        }
+        let (scope, fields) = scope_and_fields(event, keywords)?;
+        let dispatch = match scope {
+            None => self.chain.begin(event, default_scope(), || fields),
+            Some(scope) => self.chain.begin(event, &Arc::new(scope), || fields),
+        };
+        Ok((event, dispatch))
+    }
+}
+
+/// The same check of field names for an event that nobody listens to, without building anything.
+fn check_names(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<()> {
+    for (name, value) in keywords.iter() {
+        let name = name.cast::<PyString>()?;
+        let name = name.to_str()?;
+        if !Field::parse(name).is_some_and(|field| event.spec().readable.contains(&field)) {
+            common_field(event, &mut Scope::default(), name, &value)?;
+        }
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl PyHookChain {
+    #[new]
+    #[pyo3(signature = (*, budget=30.0, shadow=false))]
+    fn new(budget: f64, shadow: bool) -> PyResult<Self> {
+        Ok(PyHookChain { chain: Arc::new(HookChain::new(seconds("budget", budget)?, shadow)) })
+    }
+
+    /// Runs the hooks of an event on the calling thread.
+    #[pyo3(signature = (event, /, **fields))]
+    fn run(&self, py: Python<'_>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<PyOutcome> {
+        match self.begin(py, event, fields.as_ref())? {
+            (event, None) => Ok(PyOutcome::untouched(event, fields.map(Bound::unbind))),
+            (_, Some(dispatch)) => run_blocking(py, &self.chain, dispatch).map(PyOutcome::from_outcome),
+        }
+    }
+
+    /// The same, awaited on the running event loop.
+    #[pyo3(signature = (event, /, **fields))]
+    fn arun(slf: Bound<'_, Self>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Arun> {
+        Ok(match slf.get().begin(slf.py(), event, fields.as_ref())? {
+            (event, None) => Arun::untouched(slf.unbind(), event, fields.map(Bound::unbind)),
+            (_, Some(dispatch)) => Arun::new(slf.unbind(), dispatch),
+        })
+    }
+
+    /// Adds a Python callable. Returns whether it replaced a hook of the same name.
+    fn _add_python(
+        &self,
+        py: Python<'_>,
+        callable: Py<PyAny>,
+        mode: &str,
+        replace: bool,
+        options: Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let meta = meta_from(py, &options, HookKind::Python)?;
+        let hook = PythonHook::new(callable, parse("mode", mode, MODES)?, meta.role);
+        self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
+    }
+
+    /// Takes a hook out.
+    fn _remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.chain.remove(name).map(drop).map_err(|error| error.into_python(py))
+    }
+
+    /// Switches a hook on or off.
+    fn _set_enabled(&self, py: Python<'_>, name: &str, enabled: bool) -> PyResult<()> {
+        self.chain.set_enabled(name, enabled).map_err(|error| error.into_python(py))
+    }
+
+    /// The time that a whole dispatch may take, in seconds.
+    #[getter]
+    fn budget(&self) -> f64 {
+        self.chain.snapshot().budget.as_secs_f64()
+    }
+
+    #[setter]
+    fn set_budget(&self, budget: f64) -> PyResult<()> {
+        self.chain.set_budget(seconds("budget", budget)?);
+        Ok(())
+    }
+
+    /// Whether nothing that hooks decide is applied.
+    #[getter]
+    fn shadow(&self) -> bool {
+        self.chain.snapshot().shadow
+    }
+
+    /// The hooks as they are now, to go back to with `_restore`.
+    fn _snapshot(&self) -> PySnapshot {
+        PySnapshot(self.chain.snapshot())
+    }
+
+    /// Goes back to an earlier snapshot of this chain.
+    fn _restore(&self, snapshot: &PySnapshot) {
+        self.chain.restore(snapshot.0.clone());
+    }
+
+    /// Adds copies of another chain's hooks.
+    fn _copy_from(&self, py: Python<'_>, other: &PyHookChain) -> PyResult<()> {
+        for entry in other.chain.snapshot().entries() {
+            let hook: Arc<dyn crate::hook::Hook> = match entry.hook.as_any().downcast_ref::<PythonHook>() {
+                Some(hook) => Arc::new(hook.duplicate(py)),
+                None => entry.hook.clone(),
+            };
+            self.chain.add(entry.meta.clone(), hook, false).map_err(|error| error.into_python(py))?;
+        }
+        Ok(())
+    }
+
+    /// What each hook is, in the order in which they run.
+    fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let describe = |entry: &Arc<crate::hook::Entry>| {
+            let meta = &entry.meta;
+            let dict = PyDict::new(py);
+            dict.set_item("name", meta.name.as_ref())?;
+            dict.set_item("events", meta.events.iter().map(|event| event.as_str()).collect::<Vec<_>>())?;
+            dict.set_item("kind", meta.kind.as_str())?;
+            dict.set_item("role", meta.role.as_str())?;
+            dict.set_item("level", level_name(meta.level))?;
+            dict.set_item("order", meta.order)?;
+            dict.set_item("timeout", meta.timeout.as_secs_f64())?;
+            dict.set_item("retry", meta.retry)?;
+            dict.set_item("on_error", meta.on_error.as_str())?;
+            dict.set_item("shadow", meta.shadow)?;
+            dict.set_item("enabled", meta.enabled)?;
+            dict.set_item("source", &meta.source)?;
+            let filter = PyDict::new(py);
+            for (name, value) in [
+                ("tool_name", &meta.filter.tool_name),
+                ("tool_matcher", &meta.filter.tool_matcher),
+                ("tool_regex", &meta.filter.tool_regex),
+                ("model_prefix", &meta.filter.model_prefix),
+                ("agent", &meta.filter.agent),
+            ] {
+                if let Some(value) = value {
+                    filter.set_item(name, value)?;
+                }
+            }
+            if !meta.filter.arguments.is_empty() {
+                filter.set_item("arguments", meta.filter.arguments.clone())?;
+            }
+            dict.set_item("filter", filter)?;
+            Ok(dict)
+        };
+        self.chain.snapshot().entries().iter().map(describe).collect()
+    }
+
+    /// Why each hook would or would not run: `(name, matches, why, warning)`.
+    #[pyo3(signature = (event, tools, fields))]
+    fn _explain(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        tools: Option<Vec<String>>,
+        fields: Bound<'_, PyDict>,
+    ) -> PyResult<Vec<(String, bool, String, Option<String>)>> {
+        let event = event.parse::<Event>().map_err(|error| error.into_python(py))?;
+        let (scope, fields) = scope_and_fields(event, Some(&fields))?;
+        let scope = Arc::new(scope.unwrap_or_default());
+        let context = EventContext::new(event, scope, fields, Instant::now(), self.chain.snapshot().budget);
+        let tools: Option<Vec<&str>> = tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
+        let explained = self.chain.explain(&context, tools.as_deref());
+        Ok(explained.into_iter().map(|hook| (hook.name, hook.matches, hook.why, hook.warning)).collect())
+    }
+
+    /// Counts and times of every hook.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stats =
+            serde_json::to_value(self.chain.stats()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &stats)
+    }
+
+    fn __len__(&self) -> usize {
+        self.chain.snapshot().entries().len()
+    }
+
+    fn __bool__(&self) -> bool {
+        true // An empty chain is still a chain: `if hooks:` asks whether there is one.
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let mut result = Ok(());
+        self.chain.hooks_of::<PythonHook>(|hook| {
+            if result.is_ok() {
+                result = visit.call(&hook.callable);
+            }
+        });
+        result
+    }
+
+    fn __clear__(&self) {
+        self.chain.clear();
+    }
+}
+
+/// The hooks of a chain at one moment.
+#[pyclass(frozen, name = "Snapshot", module = "hookwright._native")]
+pub struct PySnapshot(Arc<Snapshot>);

@@ -1,0 +1,435 @@
+//! The asynchronous driver: an awaitable that runs a dispatch on the caller's own event loop.
+//!
+//! `await chain.arun(…)` sends into [`Arun`], which calls synchronous hooks in place and forwards what the loop sends
+//! to the coroutine of an asynchronous one. Nothing is scheduled and no task is made, so contextvars, tracebacks,
+//! `asyncio.current_task()` and cancellation are those of the caller, and a chain in which nothing waits is over
+//! without a visit to the loop.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::iterator::PySendResult;
+
+use super::bridge::{self, Ticket};
+use super::chain::PyHookChain;
+use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
+use super::outcome::PyOutcome;
+use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply};
+
+/// How long a cancelled coroutine may still wait while it cleans up.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// What the event loop sends in.
+pub enum Sent {
+    Value,
+    Error(PyErr),
+}
+
+/// What comes out of one step.
+enum Step<'py, T> {
+    Wait(Bound<'py, PyAny>),
+    Done(T),
+}
+
+/// One coroutine under a deadline.
+struct AsyncCall {
+    coroutine: Py<PyAny>,
+    deadline: Instant,
+    proxy: Option<Py<PyAny>>,
+    overdue: bool,
+    cancelled: bool,
+}
+
+impl AsyncCall {
+    fn new(awaitable: &Bound<'_, PyAny>, deadline: Instant) -> PyResult<Self> {
+        // A coroutine takes send and throw itself; other awaitables hand out an iterator that does.
+        let coroutine = if awaitable.hasattr("send")? && awaitable.hasattr("throw")? {
+            awaitable.clone()
+        } else {
+            awaitable.call_method0("__await__")?
+        };
+        Ok(AsyncCall { coroutine: coroutine.unbind(), deadline, proxy: None, overdue: false, cancelled: false })
+    }
+
+    fn step<'py>(&mut self, py: Python<'py>, sent: Sent) -> Step<'py, function::Called<'py>> {
+        let expired = match self.proxy.take() {
+            Some(proxy) => proxy.bind(py).getattr("expired").and_then(|flag| flag.is_truthy()).unwrap_or(false),
+            None => false,
+        };
+        let cancelling = matches!(&sent, Sent::Error(error) if is_cancellation(py, error));
+        self.cancelled |= cancelling;
+        let sent = if expired {
+            if self.overdue {
+                return Step::Done(self.give_up(py));
+            }
+            self.overdue = true;
+            self.deadline = Instant::now() + GRACE;
+            bridge::cancelled_error(py).map_or(Sent::Value, Sent::Error)
+        } else {
+            sent
+        };
+        let deadline = self.deadline;
+        let coroutine = self.coroutine.bind(py);
+        let mut returned = None;
+        let result = guarded(py, deadline, || match sent {
+            Sent::Value => match coroutine.cast::<pyo3::types::PyIterator>() {
+                Ok(iterator) => match iterator.send(py.None().bind(py))? {
+                    PySendResult::Next(value) => Ok(value),
+                    PySendResult::Return(value) => {
+                        returned = Some(value.clone());
+                        Ok(value)
+                    }
+                },
+                Err(_) => send_by_method(py, coroutine.call_method1("send", (py.None(),)), &mut returned),
+            },
+            Sent::Error(error) => {
+                send_by_method(py, coroutine.call_method1("throw", (error.into_value(py),)), &mut returned)
+            }
+        });
+        match result {
+            Err(HookFailure::Abort(error)) if self.overdue && !self.cancelled => {
+                // Our own cancellation, come back.
+                match error.downcast::<PyErr>() {
+                    Ok(error) if is_cancellation(py, &error) => Step::Done(Err(self.timed_out())),
+                    Ok(error) => Step::Done(Err(HookFailure::Abort(error))),
+                    Err(error) => Step::Done(Err(HookFailure::Abort(error))),
+                }
+            }
+            Err(error) => Step::Done(Err(if self.overdue && !matches!(error, HookFailure::Abort(_)) {
+                self.timed_out()
+            } else {
+                error
+            })),
+            Ok(_) if returned.is_some() && self.overdue => Step::Done(Err(self.timed_out())),
+            Ok(value) if returned.is_some() => Step::Done(Ok(value)),
+            Ok(future) => match bridge::proxy(&future, self.deadline) {
+                Ok(Some(proxy)) => {
+                    self.proxy = Some(proxy.clone().unbind());
+                    Step::Wait(proxy)
+                }
+                // A bare yield: the loop comes back at once.
+                Ok(None) if Instant::now() < self.deadline => Step::Wait(future),
+                Ok(None) => Step::Done(self.give_up(py)),
+                Err(error) => Step::Done(Err(failure(py, error))),
+            },
+        }
+    }
+
+    fn timed_out(&self) -> HookFailure {
+        HookFailure::Timeout("it was still waiting at its deadline and was cancelled".into())
+    }
+
+    /// Ends a coroutine that does not end when it is cancelled.
+    fn give_up<'py>(&self, py: Python<'py>) -> function::Called<'py> {
+        self.close(py);
+        Err(HookFailure::Timeout("it did not end when it was cancelled at its deadline, and was abandoned".into()))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let until = Instant::now() + GRACE;
+        // What it raises while it is closed concerns nobody.
+        drop(guarded(py, until, || self.coroutine.bind(py).call_method0("close")));
+    }
+}
+
+fn send_by_method<'py>(
+    py: Python<'py>,
+    result: PyResult<Bound<'py, PyAny>>,
+    returned: &mut Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match result {
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            let value = error.value(py).getattr("value")?;
+            *returned = Some(value.clone());
+            Ok(value)
+        }
+        other => other,
+    }
+}
+
+/// What a dispatch waits for.
+enum Pending {
+    Coroutine(AsyncCall),
+    Foreign { call: AsyncCall, ticket: Ticket<Result<HookReply, HookFailure>> },
+}
+
+enum State {
+    /// Nobody listens: finished before it began.
+    Untouched(PyOutcome),
+    Running {
+        dispatch: Box<Dispatch>,
+        pending: Option<Pending>,
+    },
+    /// A step is being made, or the awaitable is used up.
+    Taken,
+}
+
+/// The awaitable of `chain.arun(…)`.
+#[pyclass(frozen, name = "ChainRun", module = "hookwright")]
+pub struct Arun {
+    // The Python object and not only its core: it keeps the collector from clearing the chain under a run.
+    chain: Py<PyHookChain>,
+    state: Mutex<State>,
+}
+
+impl Arun {
+    pub fn new(chain: Py<PyHookChain>, dispatch: Dispatch) -> Self {
+        Arun { chain, state: Mutex::new(State::Running { dispatch: Box::new(dispatch), pending: None }) }
+    }
+
+    pub fn untouched(chain: Py<PyHookChain>, event: Event, fields: Option<Py<pyo3::types::PyDict>>) -> Self {
+        Arun { chain, state: Mutex::new(State::Untouched(PyOutcome::untouched(event, fields))) }
+    }
+
+    fn take(&self) -> State {
+        std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Taken)
+    }
+
+    fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        // The state is taken out, so that no lock is held while hooks run.
+        let (mut dispatch, mut pending) = match self.take() {
+            State::Running { dispatch, pending } => (dispatch, pending),
+            State::Untouched(outcome) => {
+                if let Sent::Error(error) = sent {
+                    return Err(error);
+                }
+                return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
+            }
+            State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
+        };
+        let mut sent = Some(sent);
+        loop {
+            let answer = match pending.take() {
+                Some(mut waiting) => {
+                    let sent = sent.take().unwrap_or(Sent::Value);
+                    match resume(py, &mut waiting, sent, &dispatch) {
+                        Step::Wait(future) => {
+                            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                            *state = State::Running { dispatch, pending: Some(waiting) };
+                            return Ok(future);
+                        }
+                        Step::Done(answer) => answer,
+                    }
+                }
+                None => {
+                    if let Some(Sent::Error(error)) = sent.take() {
+                        return Err(error);
+                    }
+                    if dispatch.next().is_none() {
+                        let outcome = PyOutcome::from_outcome(self.chain.get().chain.finish(*dispatch));
+                        return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
+                    }
+                    match begin(py, &dispatch) {
+                        Ok(Begun::Answer(answer)) => {
+                            dispatch.complete(answer).map_err(into_pyerr)?;
+                            warn_if_slow(py, &dispatch);
+                            continue;
+                        }
+                        Ok(Begun::Waits(waiting)) => {
+                            pending = Some(waiting);
+                            continue;
+                        }
+                        Err(error) => Err(failure(py, error)),
+                    }
+                }
+            };
+            dispatch.complete(answer).map_err(into_pyerr)?;
+        }
+    }
+}
+
+/// A synchronous function that keeps a running loop waiting this long is warned of.
+const SLOW_MS: f64 = 100.0;
+
+fn warn_if_slow(py: Python<'_>, dispatch: &Dispatch) {
+    let Some((entry, elapsed)) = dispatch.last_run() else { return };
+    let milliseconds = crate::hook::outcome::milliseconds(elapsed);
+    if milliseconds > SLOW_MS
+        && let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>()
+        && hook.mode == Mode::Inline
+        && let Err(error) = hook.warn_of_blocking(py, &entry.meta.name, milliseconds)
+    {
+        // Somebody turned warnings into errors; a hook's slowness is still no reason to fail the run.
+        error.write_unraisable(py, None);
+    }
+}
+
+enum Begun {
+    Answer(Result<HookReply, HookFailure>),
+    Waits(Pending),
+}
+
+fn begin(py: Python<'_>, dispatch: &Dispatch) -> PyResult<Begun> {
+    let call = dispatch.call();
+    let entry = dispatch.entry();
+    let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>() else {
+        // Waits somewhere else (a process): our runtime does it and wakes the loop once.
+        let work = entry.hook.call_async(call.context.clone(), call.deadline);
+        let (future, ticket) = bridge::spawn(py, work)?;
+        let iterator = future.call_method0("__await__")?;
+        // The other side keeps the deadline; this one only has to outlast it.
+        let call = AsyncCall::new(&iterator, call.deadline + Duration::from_secs(3600))?;
+        return Ok(Begun::Waits(Pending::Foreign { call, ticket }));
+    };
+    let value = match hook.mode {
+        Mode::Thread => {
+            static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            let arguments = hook.arguments(py, &call)?;
+            Ok(RUN.import(py, "hookwright._workers", "in_thread")?.call1((&hook.callable, arguments))?)
+        }
+        Mode::Inline | Mode::Async => hook.call_inline(py, &call),
+    };
+    match value {
+        Ok(value) if value.is_none() => Ok(Begun::Answer(Ok(HookReply::default()))),
+        Ok(value) if hook.mode != Mode::Inline || is_awaitable(&value) => {
+            Ok(Begun::Waits(Pending::Coroutine(AsyncCall::new(&value, call.deadline)?)))
+        }
+        Ok(value) => Ok(Begun::Answer(hook.read(&value))),
+        Err(failure) => Ok(Begun::Answer(Err(failure))),
+    }
+}
+
+fn resume<'py>(
+    py: Python<'py>,
+    waiting: &mut Pending,
+    sent: Sent,
+    dispatch: &Dispatch,
+) -> Step<'py, Result<HookReply, HookFailure>> {
+    match waiting {
+        Pending::Coroutine(call) => match call.step(py, sent) {
+            Step::Wait(future) => Step::Wait(future),
+            Step::Done(Err(failure)) => Step::Done(Err(failure)),
+            Step::Done(Ok(value)) => {
+                // A hook that swallowed the caller's cancellation must not swallow it for the caller.
+                if call.cancelled && bridge::is_being_cancelled(py) {
+                    let error = bridge::cancelled_error(py).unwrap_or_else(|error| error);
+                    return Step::Done(Err(HookFailure::Abort(Box::new(error))));
+                }
+                match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
+                    Some(hook) => Step::Done(hook.read(&value)),
+                    None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
+                }
+            }
+        },
+        Pending::Foreign { call, ticket } => match call.step(py, sent) {
+            Step::Wait(future) => Step::Wait(future),
+            Step::Done(Err(failure)) => Step::Done(Err(failure)),
+            Step::Done(Ok(_)) => Step::Done(
+                ticket.take().unwrap_or_else(|| Err(HookFailure::failed("the runtime was shut down while it ran"))),
+            ),
+        },
+    }
+}
+
+/// The exception behind an aborted dispatch.
+pub fn into_pyerr(abort: Abort) -> PyErr {
+    match abort.downcast::<PyErr>() {
+        Ok(error) => *error,
+        Err(other) => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+#[pymethods]
+impl Arun {
+    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Value)
+    }
+
+    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Value)
+    }
+
+    #[pyo3(signature = (kind, value=None, traceback=None))]
+    fn throw<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Bound<'py, PyAny>,
+        value: Option<Bound<'py, PyAny>>,
+        traceback: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        if let State::Running { pending: Some(Pending::Coroutine(call) | Pending::Foreign { call, .. }), .. } =
+            self.take()
+        {
+            call.close(py);
+        }
+    }
+}
+
+/// One coroutine of a hook under its deadline, for the private loop on which synchronous runs have it executed.
+#[pyclass(frozen, name = "HookCall", module = "hookwright")]
+pub struct HookCall(Mutex<Option<AsyncCall>>);
+
+impl HookCall {
+    pub fn new(awaitable: &Bound<'_, PyAny>, deadline: Instant) -> PyResult<Self> {
+        Ok(HookCall(Mutex::new(Some(AsyncCall::new(awaitable, deadline)?))))
+    }
+
+    fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut call) = taken else { return Err(PyRuntimeError::new_err("this call is over")) };
+        match call.step(py, sent) {
+            Step::Wait(future) => {
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
+                Ok(future)
+            }
+            Step::Done(Ok(value)) => Err(PyStopIteration::new_err((value.unbind(),))),
+            Step::Done(Err(HookFailure::Abort(abort))) => Err(into_pyerr(abort)),
+            Step::Done(Err(HookFailure::Timeout(text))) => Err(bridge::deadline_error(py, text)),
+            // The traceback is in the text already; the class only has to be a failure on the other side.
+            Step::Done(Err(HookFailure::Failed { message, detail })) => {
+                Err(bridge::remote_failure(py, message, detail))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl HookCall {
+    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Value)
+    }
+
+    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Value)
+    }
+
+    #[pyo3(signature = (kind, value=None, traceback=None))]
+    fn throw<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Bound<'py, PyAny>,
+        value: Option<Bound<'py, PyAny>>,
+        traceback: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            call.close(py);
+        }
+    }
+}

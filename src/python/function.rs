@@ -1,0 +1,244 @@
+//! Python functions as hooks.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use serde_json::Value;
+
+use super::convert::to_json;
+use super::event::arguments;
+use super::result::PyHookResult;
+use super::watchdog;
+use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
+
+/// How a function is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// On the calling thread.
+    Inline,
+    /// A coroutine function.
+    Async,
+    /// On a thread of its own.
+    Thread,
+}
+
+/// A Python callable as a hook.
+pub struct PythonHook {
+    /// The function or callable object.
+    pub callable: Py<PyAny>,
+    /// How it is run.
+    pub mode: Mode,
+    /// What it may do.
+    pub role: Role,
+    warned: AtomicBool,
+}
+
+/// What a call came to before it is read: a value or a failure.
+pub type Called<'py> = Result<Bound<'py, PyAny>, HookFailure>;
+
+impl PythonHook {
+    pub fn new(callable: Py<PyAny>, mode: Mode, role: Role) -> Self {
+        PythonHook { callable, mode, role, warned: AtomicBool::new(false) }
+    }
+
+    /// A copy for another chain; each chain owns its callables, so that the garbage collector can see who holds them.
+    pub fn duplicate(&self, py: Python<'_>) -> Self {
+        PythonHook::new(self.callable.clone_ref(py), self.mode, self.role)
+    }
+
+    /// The argument tuple, made once per context.
+    pub fn arguments<'a>(&self, py: Python<'_>, call: &Call<'a>) -> PyResult<&'a Py<PyTuple>> {
+        if call.rendition.get().is_none() {
+            let made = arguments(py, call.context)?;
+            // If another thread was quicker, its tuple is used.
+            let _ = call.rendition.set(Box::new(made));
+        }
+        call.rendition
+            .get()
+            .and_then(|any| any.downcast_ref::<Py<PyTuple>>())
+            .ok_or_else(|| PyTypeError::new_err("the event is held by another host"))
+    }
+
+    /// Calls the function on this thread under a deadline.
+    pub fn call_inline<'py>(&self, py: Python<'py>, call: &Call<'_>) -> Called<'py> {
+        let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+        guarded(py, call.deadline, || self.callable.bind(py).call1(arguments.bind(py)))
+    }
+
+    /// Runs the hook to its end on behalf of a thread that may block.
+    pub fn call_blocking(&self, py: Python<'_>, call: &Call<'_>) -> Result<HookReply, HookFailure> {
+        match self.mode {
+            Mode::Inline => {
+                let value = self.call_inline(py, call)?;
+                if value.is_none() {
+                    return Ok(HookReply::default());
+                }
+                if is_awaitable(&value) {
+                    return self.read(&self.block_on(py, &value, call.deadline)?);
+                }
+                self.read(&value)
+            }
+            Mode::Async => {
+                let coroutine = self.call_inline(py, call)?;
+                self.read(&self.block_on(py, &coroutine, call.deadline)?)
+            }
+            Mode::Thread => {
+                let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+                static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+                let value = RUN
+                    .import(py, "hookwright._workers", "call_in_thread")
+                    .and_then(|run| run.call1((&self.callable, arguments, seconds_until(call.deadline))))
+                    .map_err(|error| self.deadline_or_failure(py, error))?;
+                self.read(&value)
+            }
+        }
+    }
+
+    /// Runs an awaitable on the helper thread's loop while this thread waits.
+    fn block_on<'py>(&self, py: Python<'py>, awaitable: &Bound<'py, PyAny>, deadline: Instant) -> Called<'py> {
+        static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let call = super::drive::HookCall::new(awaitable, deadline).map_err(|error| failure(py, error))?;
+        RUN.import(py, "hookwright._workers", "run_on_private_loop")
+            .and_then(|run| run.call1((call, seconds_until(deadline))))
+            .map_err(|error| self.deadline_or_failure(py, error))
+    }
+
+    fn deadline_or_failure(&self, py: Python<'_>, error: PyErr) -> HookFailure {
+        match watchdog::deadline_class(py) {
+            Ok(class) if error.get_type(py).is(class) => HookFailure::Timeout(error.value(py).to_string()),
+            _ => match error.value(py).getattr("hook_failure_detail").and_then(|detail| detail.extract()) {
+                Ok(detail) => HookFailure::Failed { message: error.value(py).to_string(), detail },
+                Err(_) => failure(py, error),
+            },
+        }
+    }
+
+    /// Reads what the function returned.
+    pub fn read(&self, value: &Bound<'_, PyAny>) -> Result<HookReply, HookFailure> {
+        if value.is_none() {
+            return Ok(HookReply::default());
+        }
+        if let Ok(result) = value.cast::<PyHookResult>() {
+            return Ok(Verdict::Result(Box::new(result.get().0.clone())).into());
+        }
+        if value.is_instance_of::<PyDict>() {
+            let json = to_json(value).map_err(|error| {
+                HookFailure::failed(format!("returned a value with no JSON form: {}", error.value(value.py())))
+            })?;
+            let Value::Object(object) = json else { return Ok(HookReply::default()) };
+            let result = HookResult::from_json(object).map_err(HookFailure::failed)?;
+            return Ok(Verdict::Result(Box::new(result)).into());
+        }
+        if self.role == Role::Observer {
+            return Ok(HookReply::default()); // An observer has no say: whatever else it returns is its own affair.
+        }
+        if let Ok(flag) = value.cast::<PyBool>() {
+            if !flag.is_true() {
+                return Ok(Verdict::Refused.into());
+            }
+            if self.role == Role::Gate {
+                return Ok(HookReply::default());
+            }
+        }
+        let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_else(|_| "?".into());
+        Err(HookFailure::failed(format!("returned a value of type {kind}; expected None, a dict or a HookResult")))
+    }
+
+    /// Warns once of a function that blocked a running event loop for long.
+    pub fn warn_of_blocking(&self, py: Python<'_>, name: &str, milliseconds: f64) -> PyResult<()> {
+        if self.warned.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let text = format!(
+            "hook {name:?} kept the event loop from running for {milliseconds:.0} ms; make it async, or give it isolate=\"thread\""
+        );
+        py.import("hookwright._workers")?.call_method1("warn_of_blocking", (text,))?;
+        Ok(())
+    }
+}
+
+/// Runs `code` under a deadline on this thread and tells a deadline from a failure.
+pub fn guarded<'py>(
+    py: Python<'py>,
+    deadline: Instant,
+    code: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> Called<'py> {
+    let armed = watchdog::arm(py, deadline).map_err(|error| failure(py, error))?;
+    let result = code();
+    let fired = armed.disarm(py).map_err(|error| failure(py, error))?;
+    match result {
+        Ok(value) if !fired => Ok(value),
+        // Late, or it swallowed the deadline's exception: either way it did not answer in time.
+        Ok(_) => Err(HookFailure::Timeout("it did not answer before its deadline".into())),
+        Err(error) => {
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                return Err(HookFailure::Abort(Box::new(error)));
+            }
+            let class = watchdog::deadline_class(py).map_err(|error| failure(py, error))?;
+            match (error.get_type(py).is(class), fired) {
+                (_, true) => Err(HookFailure::Timeout("it was still running at its deadline and was ended".into())),
+                // The deadline of an outer hook, on its way out.
+                (true, false) => Err(HookFailure::Abort(Box::new(error))),
+                (false, false) => Err(failure(py, error)),
+            }
+        }
+    }
+}
+
+/// What an exception means: an interrupt or a cancellation passes through, anything else is the hook's failure.
+pub fn failure(py: Python<'_>, error: PyErr) -> HookFailure {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) || is_cancellation(py, &error) {
+        return HookFailure::Abort(Box::new(error));
+    }
+    let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_else(|_| "exception".into());
+    let text = error.value(py).str().map(|text| text.to_string()).unwrap_or_default();
+    let message = if text.is_empty() { kind } else { format!("{kind}: {text}") };
+    let detail = py
+        .import("traceback")
+        .and_then(|traceback| traceback.call_method1("format_exception", (error.value(py),)))
+        .and_then(|lines| lines.extract::<Vec<String>>())
+        .map(|lines| lines.concat())
+        .unwrap_or_default();
+    HookFailure::Failed { message, detail }
+}
+
+/// Whether an exception is asyncio's cancellation.
+pub fn is_cancellation(py: Python<'_>, error: &PyErr) -> bool {
+    static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    CANCELLED.import(py, "asyncio", "CancelledError").is_ok_and(|class| error.is_instance(py, class))
+}
+
+/// Whether a returned value is a coroutine or another awaitable.
+pub fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
+    !value.is_instance_of::<PyDict>()
+        && !value.is_instance_of::<PyBool>()
+        && !value.is_instance_of::<PyHookResult>()
+        && value.hasattr("__await__").unwrap_or(false)
+}
+
+fn seconds_until(deadline: Instant) -> f64 {
+    deadline.saturating_duration_since(Instant::now()).as_secs_f64()
+}
+
+impl Hook for PythonHook {
+    fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure> {
+        Python::attach(|py| self.call_blocking(py, &call))
+    }
+
+    fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
+        // Reached only when the core itself drives a chain that has Python hooks in it, which no host does today.
+        drop((context, deadline));
+        let error = PyRuntimeError::new_err("a Python hook runs where Python runs: await the chain from Python");
+        Box::pin(std::future::ready(Err(HookFailure::Failed { message: error.to_string(), detail: String::new() })))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
