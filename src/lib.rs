@@ -7,14 +7,20 @@
 //! - [`process`]: the one runner for child processes
 //! - [`message`]: messages, tool calls, token usage and the history they form
 //! - [`hook`]: the hook chain, which everything else is built on
+//! - [`model`]: what models are asked and answer; a model that answers from a script
+//! - [`agent`]: sessions, their transcripts, the limits of a turn
+//! - [`tool`]: what a model can call: the trait, arguments against their schema, the workspace tools
 //!
 //! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
 
+pub mod agent;
 pub mod hook;
 pub mod message;
+pub mod model;
 pub mod process;
 pub mod runtime;
 pub mod suggest;
+pub mod tool;
 
 #[cfg(feature = "python")]
 mod python;

@@ -22,7 +22,8 @@ use super::Message;
 ///
 /// How: the clones share one block of slots that are each written once, and every clone knows how many of them are
 /// its own. Pushing fills the next slot. It is full only if another clone went on from the same point; then, and
-/// when the block is used up, the (shared) messages move to a new block.
+/// when the block is used up, the (shared) messages move to a new block. A clone therefore keeps the messages of its
+/// whole block in memory, also those behind its own length.
 #[derive(Clone)]
 pub struct History {
     slots: Arc<[OnceLock<Arc<Message>>]>,

@@ -17,9 +17,6 @@ use super::spec::{OutputStream, ProcessSpec, Stdin};
 
 /// The size of the buffer that the output passes through, and of a pipe as the system makes it.
 const CHUNK: usize = 64 * 1024;
-/// The largest stdin pipe to ask for; more needs privileges by default.
-#[cfg(target_os = "linux")]
-const LARGEST_PIPE: usize = 1024 * 1024;
 /// The most that is taken out of a pipe without waiting: more than a pipe holds by default, but not without end if a
 /// process that left the group goes on writing.
 const SWEEP_LIMIT: usize = 2 * 1024 * 1024;
@@ -131,11 +128,6 @@ impl Pipes {
 
 /// Writes what fits into the pipe; a usual payload fits whole, and then the runtime never hears of the pipe.
 fn start_feeding(pipe: std::process::ChildStdin, mut payload: Bytes) -> io::Result<Option<(ChildStdin, Bytes)>> {
-    #[cfg(target_os = "linux")]
-    if payload.len() > CHUNK {
-        // Fewer turns between writer and reader; the usual size does as well, so a refusal does not matter.
-        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, payload.len().min(LARGEST_PIPE));
-    }
     rustix::io::ioctl_fionbio(&pipe, true)?;
     while payload.has_remaining() {
         let write = || Poll::Ready(rustix::io::write(&pipe, &payload).map_err(io::Error::from));

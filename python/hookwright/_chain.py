@@ -1,0 +1,426 @@
+"""The hook chain: decorators, registration and inspection on top of the native dispatcher."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from . import _native
+from .exceptions import HookError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Role = Literal["hook", "gate", "observer"]
+OnError = Literal["skip", "deny", "stop"]
+Level = Literal["builtin", "user", "project", "session"]
+
+_logger = logging.getLogger("hookwright")
+
+
+@dataclass(frozen=True)
+class HookInfo:
+    """What a hook in a chain is. ``timeout`` is in seconds; ``source`` is a file and line or a module and function."""
+
+    name: str
+    events: list[str]
+    kind: str
+    role: str
+    level: str
+    order: int
+    timeout: float
+    retry: int
+    on_error: str
+    shadow: bool
+    enabled: bool
+    source: str
+    filter: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ShellHook:
+    """A command as a hook: the event as JSON on its standard input, its answer on its standard output.
+
+    Args:
+        events: one event name or several.
+        command: run through ``sh -c``, never a login shell.
+        name: unique in the chain; by default the command's first word.
+        role: ``"hook"``, ``"gate"`` or ``"observer"``.
+        timeout: seconds until the process group is ended.
+        retry: how often a failed attempt is repeated.
+        folder: the hook's own folder: first on ``PATH``, and ``HOOKWRIGHT_HOOK_DIR``.
+
+    The other arguments are those of `HookChain.on`.
+
+    Example:
+        >>> import hookwright as hw
+        >>> hooks = hw.HookChain()
+        >>> hooks.add(hw.ShellHook("turn_start", "true", name="nothing"))
+        ShellHook('nothing')
+        >>> hooks.run("turn_start", user_input="hi").runs[0].status
+        'ok'
+    """
+
+    events: str | Sequence[str]
+    command: str
+    name: str | None = field(default=None, kw_only=True)
+    role: Role = field(default="hook", kw_only=True)
+    order: int = field(default=0, kw_only=True)
+    timeout: float = field(default=10.0, kw_only=True)
+    retry: int = field(default=0, kw_only=True)
+    on_error: OnError | None = field(default=None, kw_only=True)
+    shadow: bool = field(default=False, kw_only=True)
+    enabled: bool = field(default=True, kw_only=True)
+    level: Level = field(default="session", kw_only=True)
+    folder: str | None = field(default=None, kw_only=True)
+    tool_name: str | None = field(default=None, kw_only=True)
+    tool_matcher: str | None = field(default=None, kw_only=True)
+    tool_regex: str | None = field(default=None, kw_only=True)
+    model_prefix: str | None = field(default=None, kw_only=True)
+    agent: str | None = field(default=None, kw_only=True)
+    arguments: Mapping[str, str] | None = field(default=None, kw_only=True)
+    source: str = field(default="", kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"ShellHook({self.name or self.command!r})"
+
+
+_FILTERS = ("tool_name", "tool_matcher", "tool_regex", "model_prefix", "agent", "arguments")
+_COMMON = ("role", "order", "timeout", "retry", "on_error", "shadow", "enabled", "level", "source", *_FILTERS)
+
+
+@dataclass(frozen=True)
+class HookExplanation:
+    """Whether one hook would run, why or why not, and a warning if its matcher fits no tool."""
+
+    name: str
+    matches: bool
+    why: str
+    warning: str | None = None
+
+
+class Explanation(Sequence[HookExplanation]):
+    """What `HookChain.explain` says, a hook a line."""
+
+    def __init__(self, event: str, hooks: Sequence[HookExplanation]) -> None:
+        self.event = event
+        self._hooks = tuple(hooks)
+
+    @property
+    def lines(self) -> list[str]:
+        """One readable line per hook."""
+        lines = []
+        for hook in self._hooks:
+            lines.append(f"{'runs' if hook.matches else 'no  '}  {hook.name}: {hook.why}")
+            if hook.warning:
+                lines.append(f"      warning: {hook.warning}")
+        return lines
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._hooks[index]
+
+    def __len__(self) -> int:
+        return len(self._hooks)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<Explanation of {self.event}>", *(f"  {line}" for line in self.lines)])
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def _source_of(function: Any) -> tuple[str, str]:
+    """A readable default name and ``module:qualified name``."""
+    target = function
+    while isinstance(target, functools.partial):
+        target = target.func
+    if not hasattr(target, "__qualname__"):
+        target = type(target)
+    module = getattr(target, "__module__", None) or "?"
+    qualified = target.__qualname__
+    name = getattr(target, "__name__", qualified)
+    return ("lambda" if name == "<lambda>" else name), f"{module}:{qualified}"
+
+
+def _same_function(first: Any, second: Any) -> bool:
+    """Whether registering `second` re-registers `first`, as when a notebook cell is run again.
+
+    A function at the top level of a module or cell is itself again under its qualified name. Functions made inside
+    others (a factory of gates) and lambdas share a qualified name without being the same; they count as the same only
+    if their code and everything that they close over are equal.
+    """
+    source = _source_of(second)[1]
+    if _source_of(first)[1] != source:
+        return False
+    if "<" not in source:
+        return True
+    one, two = getattr(first, "__code__", None), getattr(second, "__code__", None)
+    if one is None or one != two:
+        return first is second
+    try:
+        return [cell.cell_contents for cell in first.__closure__ or ()] == [
+            cell.cell_contents for cell in second.__closure__ or ()
+        ] and first.__defaults__ == second.__defaults__
+    except ValueError:
+        return False
+
+
+def _event_names(events: Iterable[Any]) -> list[str]:
+    names: list[str] = []
+    for event in events:
+        names.extend([str(getattr(event, "value", event))] if isinstance(event, str) else _event_names(event))
+    return names
+
+
+class HookChain(_native.HookChain):
+    """An ordered chain of hooks, gates and observers.
+
+    Args:
+        budget: seconds that a whole dispatch may take.
+        shadow: hooks run and what they decide is recorded, but nothing is applied.
+
+    Example:
+        >>> import hookwright as hw
+        >>> hooks = hw.HookChain()
+        >>> @hooks.on("pre_tool_execution", tool_matcher="shell|write_*", role="gate")
+        ... def no_deletes(event):
+        ...     if "rm " in event.tool_arguments.get("command", ""):
+        ...         return hw.skip("deleting is not allowed here; move it to trash/")
+        >>> outcome = hooks.run("pre_tool_execution", tool_name="shell", tool_arguments={"command": "rm x"})
+        >>> outcome.action, outcome.halted_by
+        ('skip', 'no_deletes')
+    """
+
+    def __init__(self, *, budget: float = 30.0, shadow: bool = False) -> None:
+        self._functions: dict[str, Any] = {}
+        self._shells: dict[str, ShellHook] = {}
+
+    def on(
+        self,
+        *events: str | Sequence[str],
+        name: str | None = None,
+        role: Role = "hook",
+        order: int = 0,
+        timeout: float = 10.0,
+        retry: int = 0,
+        on_error: OnError | None = None,
+        isolate: Literal["thread"] | None = None,
+        shadow: bool = False,
+        enabled: bool = True,
+        level: Level = "session",
+        tool_name: str | None = None,
+        tool_matcher: str | None = None,
+        tool_regex: str | None = None,
+        model_prefix: str | None = None,
+        agent: str | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> Callable[[Function], Function]:
+        """Registers the decorated function for ``events``.
+
+        Args:
+            events: event names, such as ``"pre_tool_execution"``.
+            name: unique in the chain; the function's own name by default.
+            role: ``"hook"`` may change and halt, ``"gate"`` only decides and fails closed, ``"observer"`` only watches.
+            order: position within its role and level; equal ones keep the order of registration.
+            timeout: seconds that one attempt may take.
+            retry: how often a failed attempt is repeated.
+            on_error: ``"skip"``, ``"deny"`` or ``"stop"``; gates deny and the others skip by default.
+            isolate: ``"thread"`` runs a synchronous function on a thread that is left behind at the deadline.
+            shadow: run it and record what it would do, without applying it.
+            enabled: whether it runs at all.
+            level: ``"builtin"``, ``"user"``, ``"project"`` or ``"session"``.
+            tool_name: the exact name of a tool; wins over ``tool_matcher``.
+            tool_matcher: names and globs separated by ``|``.
+            tool_regex: a regular expression for the whole name.
+            model_prefix: how the model's name begins.
+            agent: a glob for the agent's name.
+            arguments: globs for tool arguments by name.
+
+        Raises:
+            HookError: when another hook has this name, or the combination means nothing.
+            UnknownEventError: for an event that does not exist.
+            ValueError: for a value out of range.
+        """
+        options = {
+            key: value
+            for key, value in locals().items()
+            if key not in ("self", "events", "name", "isolate") and value is not None
+        }
+        if not events:
+            raise HookError('hooks.on(...) needs an event name, such as "pre_tool_execution"')
+        if callable(events[0]):
+            raise HookError('write @hooks.on("pre_tool_execution"), with the event in parentheses')
+
+        def register(function: Function) -> Function:
+            self._add_function(function, _event_names(events), name, isolate, options)
+            return function
+
+        return register
+
+    def add(self, hook: Any, *events: str | Sequence[str], **options: Any) -> Any:
+        """Adds a `ShellHook`, or a callable with the events and options of `on`. Returns what was added."""
+        if isinstance(hook, ShellHook):
+            if events or options:
+                raise HookError("a ShellHook brings its events and options itself; leave them out of add(...)")
+            self._add_shell_hook(hook)
+            return hook
+        if not callable(hook):
+            raise HookError(f"{hook!r} is neither a function nor a ShellHook")
+        return self.on(*events, **options)(hook)
+
+    def _add_function(
+        self, function: Any, events: list[str], name: str | None, isolate: str | None, options: dict[str, Any]
+    ) -> None:
+        if not callable(function):
+            raise HookError(f"{function!r} cannot be called, so it is no hook")
+        derived, source = _source_of(function)
+        chosen, replace = self._choose_name(function, name, derived)
+        if isolate not in (None, "none", "thread"):
+            raise HookError(f'isolate={isolate!r} is not there in this version; use isolate="thread" or leave it out')
+        if isolate == "thread" and _is_coroutine_function(function):
+            raise HookError(f'hook {chosen!r} is async, so isolate="thread" has nothing to isolate; leave it out')
+        mode = "thread" if isolate == "thread" else "async" if _is_coroutine_function(function) else "inline"
+        full = {**options, "name": chosen, "events": events, "source": source}
+        if self._add_python(function, mode, replace, full):
+            _logger.info("hook %r was registered again and replaces the earlier one", chosen)
+        self._shells.pop(chosen, None)
+        self._functions[chosen] = (function, mode)
+
+    def _choose_name(self, function: Any, name: str | None, derived: str) -> tuple[str, bool]:
+        wanted = name or derived
+        known = self._functions.get(wanted)
+        if known is not None:
+            if _same_function(known[0], function):
+                return wanted, True
+            if name is None:
+                number = 2
+                while (taken := self._functions.get(f"{derived}_{number}")) is not None:
+                    if _same_function(taken[0], function):
+                        return f"{derived}_{number}", True
+                    number += 1
+                return f"{derived}_{number}", False
+        return wanted, False
+
+    def _add_shell_hook(self, hook: ShellHook) -> None:
+        words = hook.command.split()
+        if not words:
+            raise HookError("a ShellHook needs a command")
+        name = hook.name or words[0].rsplit("/", 1)[-1]
+        options = {key: getattr(hook, key) for key in _COMMON}
+        events = _event_names([hook.events])
+        replace = self._shells.get(name) == hook
+        self._add_shell(
+            hook.command,
+            hook.folder,
+            replace,
+            {**{k: v for k, v in options.items() if v is not None}, "name": name, "events": events},
+        )
+        self._shells[name] = hook
+
+    def remove(self, hook: str | Callable[..., Any]) -> None:
+        """Takes a hook out, by name or by function; from the next dispatch on it no longer runs.
+
+        Raises:
+            HookError: when there is no such hook; names the nearest.
+        """
+        name = self._name_of(hook)
+        self._remove(name)
+        self._functions.pop(name, None)
+        self._shells.pop(name, None)
+
+    def enable(self, hook: str | Callable[..., Any]) -> None:
+        """Switches a hook on, from the next dispatch on."""
+        self._set_enabled(self._name_of(hook), True)
+
+    def disable(self, hook: str | Callable[..., Any]) -> None:
+        """Switches a hook off, from the next dispatch on; it is recorded as ``disabled``."""
+        self._set_enabled(self._name_of(hook), False)
+
+    def _name_of(self, hook: str | Callable[..., Any]) -> str:
+        if isinstance(hook, str):
+            return hook
+        for name, (function, _) in self._functions.items():
+            if function is hook or function == hook:
+                return name
+        return _source_of(hook)[0]
+
+    @contextmanager
+    def override(
+        self,
+        *,
+        disable: Iterable[str | Callable[..., Any]] = (),
+        enable: Iterable[str | Callable[..., Any]] = (),
+        add: Iterable[ShellHook] = (),
+    ) -> Iterator[HookChain]:
+        """Changes the chain for the length of a ``with`` block and puts everything back as it was.
+
+        Example:
+            >>> import hookwright as hw
+            >>> hooks = hw.HookChain()
+            >>> gate = hooks.on("pre_tool_execution", role="gate", name="closed")(lambda event: False)
+            >>> with hooks.override(disable=["closed"]):
+            ...     print(hooks.run("pre_tool_execution", tool_name="shell", tool_arguments={}).action)
+            None
+            >>> hooks.run("pre_tool_execution", tool_name="shell", tool_arguments={}).action
+            'skip'
+        """
+        snapshot = self._snapshot()
+        functions, shells = dict(self._functions), dict(self._shells)
+        try:
+            for hook in disable:
+                self.disable(hook)
+            for hook in enable:
+                self.enable(hook)
+            for shell in add:
+                self.add(shell)
+            yield self
+        finally:
+            self._restore(snapshot)
+            self._functions, self._shells = functions, shells
+
+    def copy(self) -> HookChain:
+        """A chain of its own with the same hooks."""
+        other = HookChain(budget=self.budget, shadow=self.shadow)
+        other._copy_from(self)
+        other._functions, other._shells = dict(self._functions), dict(self._shells)
+        return other
+
+    @property
+    def hooks(self) -> list[HookInfo]:
+        """The hooks in the order in which they run."""
+        return [HookInfo(**description) for description in self._describe()]
+
+    def explain(self, event: str, tools: Sequence[str] | None = None, **fields: Any) -> Explanation:
+        """Says of each hook whether it would run for this event and why, without running anything.
+
+        Args:
+            event: the event's name.
+            tools: the names of the registered tools, to find matchers that fit none of them.
+            fields: the event's fields, as for `run`.
+
+        Example:
+            >>> import hookwright as hw
+            >>> hooks = hw.HookChain()
+            >>> audit = hooks.on("pre_tool_execution", tool_name="shell", name="audit")(lambda event: None)
+            >>> hooks.explain("pre_tool_execution", tool_name="grep")[0].matches
+            False
+        """
+        name = _event_names([event])[0]
+        return Explanation(name, [HookExplanation(*hook) for hook in self._explain(name, tools, fields)])
+
+    def __contains__(self, name: object) -> bool:
+        return any(hook.name == name for hook in self.hooks)
+
+    def __repr__(self) -> str:
+        hooks = self.hooks
+        lines = [f"<HookChain of {len(hooks)} hook{'s' * (len(hooks) != 1)}>"]
+        for hook in hooks:
+            off = "" if hook.enabled else ", disabled"
+            lines.append(f"  {hook.role:8} {hook.name} ({hook.kind}, {hook.level}{off}): {', '.join(hook.events)}")
+        return "\n".join(lines)

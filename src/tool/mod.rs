@@ -1,0 +1,130 @@
+//! Tools: what a model can call.
+//!
+//! A [`Tool`] has a [`ToolSpec`] (name, description, JSON Schema of its arguments, effect) and is called with a JSON
+//! object. What it cannot do comes back as a [`ToolError`], which is written for the model to act on.
+//!
+//! - [`schema`]: checks arguments against the schema, all problems at once
+//! - [`workspace`]: the built-in tools that read, search, write and run commands under one root
+
+mod error;
+pub mod schema;
+pub mod workspace;
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use error::{ToolError, ToolErrorCode};
+pub use schema::{ArgumentValidator, Problem};
+pub use workspace::{WorkspaceOptions, workspace_tools};
+
+/// What a call can do to the world; what gates and permission rules go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It looks and changes nothing.
+    Read,
+    /// It changes files.
+    Write,
+    /// It runs commands or code.
+    Execute,
+    /// It talks to other machines.
+    Network,
+    /// It hands work to another agent.
+    Dispatch,
+    /// It asks the user.
+    AskUser,
+}
+
+impl Effect {
+    /// The name as it stands in JSON, for example `ask_user`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Execute => "execute",
+            Self::Network => "network",
+            Self::Dispatch => "dispatch",
+            Self::AskUser => "ask_user",
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What a tool says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// The name that the model calls it by.
+    pub name: String,
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments: an object schema.
+    pub schema: Value,
+    /// What a call can do.
+    pub effect: Effect,
+    /// Whether calls may run beside other calls.
+    pub parallel_safe: bool,
+    /// How long the caller lets a call run. `None`: the tool bounds itself, or needs no bound.
+    pub timeout: Option<Duration>,
+}
+
+/// What surrounds a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolContext {
+    /// The working directory of the session.
+    pub cwd: PathBuf,
+}
+
+impl ToolContext {
+    /// A context for a session that works in `cwd`.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        Self { cwd: cwd.into() }
+    }
+}
+
+/// A future that can be kept and sent.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that a model can call.
+pub trait Tool: Send + Sync {
+    /// What the tool says about itself; the same for as long as it lives.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs one call. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// What the call could not do, as the model should read it.
+    fn call(&self, arguments: Map<String, Value>, context: ToolContext)
+    -> BoxFuture<'static, Result<Value, ToolError>>;
+}
+
+impl fmt::Debug for dyn Tool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Tool({})", self.spec().name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_have_one_name_everywhere() {
+        use Effect::*;
+        for effect in [Read, Write, Execute, Network, Dispatch, AskUser] {
+            assert_eq!(serde_json::to_value(effect).unwrap(), Value::from(effect.as_str()));
+            assert_eq!(serde_json::from_value::<Effect>(effect.to_string().into()).unwrap(), effect);
+        }
+    }
+}
