@@ -19,6 +19,7 @@ pub mod result;
 pub mod shell;
 pub mod stats;
 
+pub mod config;
 pub mod glob;
 
 pub use builtin::FnHook;
