@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -88,10 +89,8 @@ def open_future() -> tuple[asyncio.Future[None], Callable[[], None]]:
             future.set_result(None)
 
     def wake() -> None:
-        try:
+        with contextlib.suppress(RuntimeError):  # The loop was closed: nobody waits any more.
             loop.call_soon_threadsafe(done)
-        except RuntimeError:
-            pass  # The loop was closed; nobody waits any more.
 
     return future, wake
 

@@ -6,8 +6,8 @@ Threads that are stuck in C code are left behind; being daemons they never keep 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
-import logging
 import os
 import queue
 import threading
@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from ._watchdog import Deadline
 
 T = TypeVar("T")
-_logger = logging.getLogger("hookwright")
 
 #: How long an idle worker thread waits for more work, in seconds.
 _IDLE_SECONDS = 10.0
@@ -122,10 +121,8 @@ async def in_thread(function: Callable[..., T], arguments: tuple[Any, ...]) -> T
             future.set_result(None)
 
     def wake() -> None:
-        try:
+        with contextlib.suppress(RuntimeError):  # The loop was closed: nobody waits any more.
             loop.call_soon_threadsafe(done)
-        except RuntimeError:
-            pass  # The loop was closed; nobody waits any more.
 
     context = contextvars.copy_context()
     job = _Job(lambda: context.run(function, *arguments), wake)
@@ -199,5 +196,4 @@ def run_on_private_loop(awaitable: Awaitable[T], seconds: float) -> T:
 
 def warn_of_blocking(text: str) -> None:
     """Says once that a synchronous hook kept an event loop waiting."""
-    _logger.warning(text)
     warnings.warn(text, RuntimeWarning, stacklevel=3)
