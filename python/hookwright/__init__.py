@@ -6,8 +6,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._agent import Agent, ApprovalRequest, RunStream
     from ._chain import Explanation, HookChain, HookExplanation, HookInfo, ShellHook
-    from ._native import Change, HookEvent, HookResult, HookRun, Outcome, allow, ask, retry, skip, stop, warn
+    from ._models import FunctionModel, Scripted, Step
+    from ._native import (
+        Change,
+        HookEvent,
+        HookResult,
+        HookRun,
+        Message,
+        Outcome,
+        Reply,
+        Request,
+        RunEvent,
+        RunResult,
+        Session,
+        ToolCall,
+        ToolRun,
+        Usage,
+        WorkspaceTool,
+        allow,
+        ask,
+        retry,
+        skip,
+        stop,
+        warn,
+        workspace_tools,
+    )
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -25,9 +50,13 @@ if TYPE_CHECKING:
 
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
+    "._agent": ("Agent", "ApprovalRequest", "RunStream"),
     "._chain": ("Explanation", "HookChain", "HookExplanation", "HookInfo", "ShellHook"),
+    "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Outcome", "allow", "ask", "retry", "skip", "stop", "warn",
+        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Reply", "Request", "RunEvent",
+        "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask", "retry", "skip",
+        "stop", "warn", "workspace_tools",
     ),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
@@ -38,11 +67,14 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Agent",
+    "ApprovalRequest",
     "Change",
     "ConfigError",
     "ConfigProblem",
     "Context",
     "Explanation",
+    "FunctionModel",
     "HookChain",
     "HookError",
     "HookEvent",
@@ -52,15 +84,28 @@ __all__ = [
     "HookRun",
     "HookTimeout",
     "HookwrightError",
+    "Message",
     "ModelError",
     "Outcome",
+    "Reply",
+    "Request",
+    "RunEvent",
+    "RunResult",
+    "RunStream",
+    "Scripted",
+    "Session",
     "SessionBusy",
     "SessionError",
     "ShellHook",
+    "Step",
     "Tool",
+    "ToolCall",
     "ToolError",
+    "ToolRun",
     "TrustError",
     "UnknownEventError",
+    "Usage",
+    "WorkspaceTool",
     "allow",
     "ask",
     "retry",
@@ -68,6 +113,7 @@ __all__ = [
     "stop",
     "tool",
     "warn",
+    "workspace_tools",
 ]
 
 

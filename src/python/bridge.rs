@@ -37,7 +37,17 @@ pub fn spawn<T: Send + 'static>(
     static OPEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let opened = helper(py, &OPEN, "open_future")?.call0()?;
     let (future, wake): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
-    let wake = wake.unbind();
+    let (ticket, task) = launch(work, wake.unbind())?;
+    future.call_method1("add_done_callback", (Canceller(task),))?;
+    Ok((future, ticket))
+}
+
+/// Runs `work` on the runtime and calls `wake`, from there, when it is done. Returns the ticket for its result and the
+/// means to drop it.
+pub fn launch<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    wake: Py<PyAny>,
+) -> PyResult<(Ticket<T>, AbortHandle)> {
     let place = Arc::new(Mutex::new(None));
     let ticket = Ticket(place.clone());
     let task = runtime::runtime()?.spawn(async move {
@@ -49,8 +59,7 @@ pub fn spawn<T: Send + 'static>(
             drop(wake);
         });
     });
-    future.call_method1("add_done_callback", (Canceller(task.abort_handle()),))?;
-    Ok((future, ticket))
+    Ok((ticket, task.abort_handle()))
 }
 
 /// Ends work on the runtime when the future that stands for it was cancelled.

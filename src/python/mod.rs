@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod agent;
 mod bridge;
 mod chain;
 mod convert;
@@ -10,9 +11,13 @@ mod error;
 mod event;
 mod function;
 mod message;
+mod model;
 mod outcome;
 mod result;
+mod run;
+mod session;
 mod text;
+mod tool;
 mod watchdog;
 
 /// The native half of `hookwright`.
@@ -21,17 +26,28 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
+    use super::agent::{NativeAnswer, NativeCall, PyTurn, PyTurnConfig, launch_native};
+    #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
     #[pymodule_export]
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
-    use super::message::PyMessage;
+    use super::message::{PyMessage, PyToolCall, PyUsage};
+    #[pymodule_export]
+    use super::model::{PyReply, PyRequest, PyScript};
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
     #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
+
+    #[pymodule_export]
+    use super::run::{PyRunEvent, PyRunResult, PyToolRun};
+    #[pymodule_export]
+    use super::session::PySession;
+    #[pymodule_export]
+    use super::tool::{PyWorkspaceTool, py_workspace_tools};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
