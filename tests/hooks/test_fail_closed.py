@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from failures import ASYNC_KINDS, COMMANDS, KINDS, Failure, add, cases
 from support import ENTRANCES, Dispatch, fields_of, shown
@@ -37,7 +35,7 @@ def test_a_gate_that_fails_refuses_with_a_readable_reason(dispatch: Dispatch, ki
         assert (outcome.action, outcome.halted_by) == (action, "failing"), outcome
         assert outcome.reason is not None
         assert "failing" in outcome.reason
-        assert re.search(failure.says if "|" in failure.says else re.escape(failure.says), outcome.reason)
+        assert failure.says in outcome.reason
         assert outcome.runs[-1].status in ("failed", "timeout", "budget_exhausted", *["halted"] * failure.halts)
         assert [run.status for run in outcome.runs[:-1]] == ["timeout"] * (failure.budget < 1)
 
