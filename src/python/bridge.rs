@@ -75,6 +75,9 @@ impl Canceller {
 }
 
 /// Waits on this thread for work of the runtime, with the interpreter released and signals looked at.
+///
+/// # Errors
+/// What a signal handler raised (an interrupt), or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
 }
@@ -94,10 +97,11 @@ pub fn cancelled_error(py: Python<'_>) -> Result<PyErr, PyErr> {
     Ok(PyErr::from_value(CLASS.import(py, "asyncio", "CancelledError")?.call0()?))
 }
 
-/// Whether the running task has been asked to cancel and has not taken it back (known from Python 3.11 on).
-pub fn is_being_cancelled(py: Python<'_>) -> bool {
+/// How often the running task has been asked to cancel and has not taken it back. Zero before Python 3.11, which does
+/// not count.
+pub fn cancel_requests(py: Python<'_>) -> i64 {
     static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    helper(py, &ASK, "is_being_cancelled").and_then(|ask| ask.call0()?.is_truthy()).unwrap_or(false)
+    helper(py, &ASK, "cancel_requests").and_then(|ask| ask.call0()?.extract()).unwrap_or(0)
 }
 
 /// The private deadline exception, to be raised on the side that waits.
