@@ -162,7 +162,7 @@ fn default_scope() -> &'static Arc<Scope> {
 
 /// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
 pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
-    while dispatch.next().is_some() {
+    while dispatch.advance().is_some() {
         let call = dispatch.call();
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
             Some(hook) => hook.call_blocking(py, &call),
