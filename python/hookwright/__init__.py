@@ -6,8 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._chain import Explanation, HookChain, HookExplanation, HookInfo, ShellHook
-    from ._native import Change, HookEvent, HookResult, HookRun, Outcome, allow, ask, retry, skip, stop, warn
+    from . import trust
+    from ._chain import HookChain, HookInfo, ShellHook
+    from ._explain import Explanation, HookExplanation
+    from ._load import LoadReport
+    from ._native import Change, HookEvent, HookResult, HookRun, Outcome, Recording, allow, ask, retry, skip, stop, warn
+    from ._replay import ReplayDifference, ReplayReport
+    from ._stats import ChainStats, HookStats
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -25,10 +30,15 @@ if TYPE_CHECKING:
 
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
-    "._chain": ("Explanation", "HookChain", "HookExplanation", "HookInfo", "ShellHook"),
+    "._chain": ("HookChain", "HookInfo", "ShellHook"),
+    "._explain": ("Explanation", "HookExplanation"),
+    "._load": ("LoadReport",),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Outcome", "allow", "ask", "retry", "skip", "stop", "warn",
+        "Change", "HookEvent", "HookResult", "HookRun", "Outcome", "Recording", "allow", "ask", "retry", "skip", "stop",
+        "warn",
     ),
+    "._replay": ("ReplayDifference", "ReplayReport"),
+    "._stats": ("ChainStats", "HookStats"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError", "SessionBusy",
@@ -37,7 +47,11 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+#: Modules that are public as a whole.
+_MODULES = ("trust",)
+
 __all__ = [
+    "ChainStats",
     "Change",
     "ConfigError",
     "ConfigProblem",
@@ -50,10 +64,15 @@ __all__ = [
     "HookInfo",
     "HookResult",
     "HookRun",
+    "HookStats",
     "HookTimeout",
     "HookwrightError",
+    "LoadReport",
     "ModelError",
     "Outcome",
+    "Recording",
+    "ReplayDifference",
+    "ReplayReport",
     "SessionBusy",
     "SessionError",
     "ShellHook",
@@ -67,11 +86,14 @@ __all__ = [
     "skip",
     "stop",
     "tool",
+    "trust",
     "warn",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod bridge;
 mod chain;
+mod config;
 mod convert;
 mod drive;
 mod error;
@@ -11,6 +12,7 @@ mod event;
 mod function;
 mod message;
 mod outcome;
+mod record;
 mod result;
 mod text;
 mod watchdog;
@@ -23,6 +25,11 @@ mod _native {
     #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
     #[pymodule_export]
+    use super::config::{
+        PyConfiguration, PyDefinition, find_project, forget_project, read_configuration, trust_project, trust_state,
+        trusted_projects,
+    };
+    #[pymodule_export]
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
@@ -30,6 +37,8 @@ mod _native {
     use super::message::PyMessage;
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
+    #[pymodule_export]
+    use super::record::PyRecording;
     #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
 
