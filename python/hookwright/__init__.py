@@ -6,8 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import trust
     from ._agent import Agent, ApprovalRequest, RunStream
-    from ._chain import Explanation, HookChain, HookExplanation, HookInfo, ShellHook
+    from ._chain import HookChain, HookInfo, ShellHook
+    from ._explain import Explanation, HookExplanation
+    from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
         Change,
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
         HookRun,
         Message,
         Outcome,
+        Recording,
         Reply,
         Request,
         RunEvent,
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
         warn,
         workspace_tools,
     )
+    from ._replay import ReplayDifference, ReplayReport
+    from ._stats import ChainStats, HookStats
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -51,24 +57,32 @@ if TYPE_CHECKING:
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
     "._agent": ("Agent", "ApprovalRequest", "RunStream"),
-    "._chain": ("Explanation", "HookChain", "HookExplanation", "HookInfo", "ShellHook"),
+    "._chain": ("HookChain", "HookInfo", "ShellHook"),
+    "._explain": ("Explanation", "HookExplanation"),
+    "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Reply", "Request", "RunEvent",
-        "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask", "retry", "skip",
-        "stop", "warn", "workspace_tools",
+        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording", "Reply", "Request",
+        "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask",
+        "retry", "skip", "stop", "warn", "workspace_tools",
     ),
+    "._replay": ("ReplayDifference", "ReplayReport"),
+    "._stats": ("ChainStats", "HookStats"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError", "SessionBusy",
-        "SessionError", "ToolError", "TrustError", "UnknownEventError",
+        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
+        "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+#: Modules that are public as a whole.
+_MODULES = ("trust",)
+
 __all__ = [
     "Agent",
     "ApprovalRequest",
+    "ChainStats",
     "Change",
     "ConfigError",
     "ConfigProblem",
@@ -82,11 +96,16 @@ __all__ = [
     "HookInfo",
     "HookResult",
     "HookRun",
+    "HookStats",
     "HookTimeout",
     "HookwrightError",
+    "LoadReport",
     "Message",
     "ModelError",
     "Outcome",
+    "Recording",
+    "ReplayDifference",
+    "ReplayReport",
     "Reply",
     "Request",
     "RunEvent",
@@ -112,12 +131,15 @@ __all__ = [
     "skip",
     "stop",
     "tool",
+    "trust",
     "warn",
     "workspace_tools",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

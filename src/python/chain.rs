@@ -51,6 +51,13 @@ const LEVELS: &[(&str, Level)] =
     &[("builtin", Level::Builtin), ("user", Level::User), ("project", Level::Project), ("session", Level::Session)];
 const MODES: &[(&str, Mode)] = &[("inline", Mode::Inline), ("async", Mode::Async), ("thread", Mode::Thread)];
 
+impl Mode {
+    /// Looks a mode up.
+    pub fn parse(name: &str) -> PyResult<Self> {
+        parse("mode", name, MODES)
+    }
+}
+
 /// A positive, finite number of seconds.
 pub fn seconds(name: &str, value: f64) -> PyResult<Duration> {
     match Duration::try_from_secs_f64(value) {
@@ -163,9 +170,15 @@ fn default_scope() -> &'static Arc<Scope> {
 
 /// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
 pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
+    drive(py, &mut dispatch)?;
+    Ok(chain.finish(dispatch))
+}
+
+/// Runs all hooks of a dispatch on this thread.
+pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
     let outer = watchdog::nearest_deadline();
-    while dispatch.next().is_some() {
+    while dispatch.advance().is_some() {
         let mut call = dispatch.call();
         call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
@@ -175,7 +188,7 @@ pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
-    Ok(chain.finish(dispatch))
+    Ok(())
 }
 
 /// The native part of a chain.
@@ -258,7 +271,7 @@ impl PyHookChain {
         options: Bound<'_, PyDict>,
     ) -> PyResult<bool> {
         let meta = meta_from(py, &options, HookKind::Python)?;
-        let hook = PythonHook::new(callable, parse("mode", mode, MODES)?, meta.role);
+        let hook = PythonHook::new(callable, Mode::parse(mode)?, meta.role);
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
@@ -382,8 +395,31 @@ impl PyHookChain {
         Ok(explained.into_iter().map(|hook| (hook.name, hook.matches, hook.why, hook.warning)).collect())
     }
 
-    /// Counts and times of every hook.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Puts the hooks of configuration files into the chain, in one step and in the place of those in `remove`. Returns
+    /// what could not be added; with `whole` nothing is changed then.
+    fn _exchange(
+        &self,
+        remove: Vec<String>,
+        add: Vec<(PyRef<'_, super::config::PyDefinition>, Option<(Py<PyAny>, String)>)>,
+        switch: (Vec<String>, Vec<String>),
+        budget: Option<f64>,
+        whole: bool,
+    ) -> PyResult<Vec<(usize, String)>> {
+        super::config::exchange(self, remove, add, switch, budget, whole)
+    }
+
+    /// Begins to append every event and outcome to a file.
+    fn _record(slf: Bound<'_, Self>, path: PathBuf, redact: Vec<String>) -> PyResult<super::record::PyRecording> {
+        super::record::PyRecording::start(slf, &path, redact)
+    }
+
+    /// Runs the chain over recorded events.
+    fn _replay<'py>(&self, py: Python<'py>, path: PathBuf, shell: bool) -> PyResult<Bound<'py, PyDict>> {
+        super::record::replay(py, self, &path, shell)
+    }
+
+    /// Counts and times of every hook, as dicts.
+    fn _stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats =
             serde_json::to_value(self.chain.stats()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &stats)

@@ -243,7 +243,7 @@ impl Arun {
                     if let Some(Sent::Error(error)) = sent.take() {
                         return Err(error);
                     }
-                    if dispatch.next().is_none() {
+                    if dispatch.advance().is_none() {
                         let outcome = PyOutcome::from_outcome(self.chain.get().chain.finish(*dispatch));
                         return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
                     }

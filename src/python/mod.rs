@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod agent;
 mod bridge;
 mod chain;
+mod config;
 mod convert;
 mod drive;
 mod error;
@@ -13,6 +14,7 @@ mod function;
 mod message;
 mod model;
 mod outcome;
+mod record;
 mod result;
 mod run;
 mod session;
@@ -30,6 +32,11 @@ mod _native {
     #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
     #[pymodule_export]
+    use super::config::{
+        PyConfiguration, PyDefinition, find_project, forget_project, read_configuration, trust_project, trust_state,
+        trusted_projects,
+    };
+    #[pymodule_export]
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
@@ -39,6 +46,8 @@ mod _native {
     use super::model::{PyReply, PyRequest, PyScript};
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
+    #[pymodule_export]
+    use super::record::PyRecording;
     #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
 
