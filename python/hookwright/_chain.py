@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from . import _native
+from . import _lifecycle, _native  # noqa: F401 (the first takes care of fork and exit)
 from .exceptions import HookError
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tokio::task::AbortHandle;
 
+use super::exit;
 use crate::runtime;
 
 /// How long a blocking wait goes on before signals are looked at.
@@ -70,7 +71,11 @@ impl Canceller {
 /// # Errors
 /// What a signal handler raised (an interrupt), or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
-    py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
+    py.detach(|| {
+        let result = runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals()));
+        exit::stay_if_ended_detached();
+        result
+    })
 }
 
 /// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.

@@ -13,6 +13,7 @@ use super::bridge;
 use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
+use super::exit;
 use super::function::{Mode, PythonHook, failure};
 use super::outcome::PyOutcome;
 use super::watchdog;
@@ -164,6 +165,7 @@ fn default_scope() -> &'static Arc<Scope> {
 /// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
 pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
+    let _inside = exit::enter(py);
     let outer = watchdog::nearest_deadline();
     while dispatch.next().is_some() {
         let mut call = dispatch.call();
