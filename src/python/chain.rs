@@ -14,7 +14,7 @@ use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
 use super::exit;
-use super::function::{Mode, PythonHook, failure};
+use super::function::{Mode, PythonHook, interrupted};
 use super::outcome::PyOutcome;
 use super::watchdog;
 use crate::hook::filter::FilterSpec;
@@ -173,7 +173,7 @@ pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
             Some(hook) => hook.call_blocking(py, &call),
             None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))
-                .unwrap_or_else(|error| Err(failure(py, error))),
+                .unwrap_or_else(|error| Err(interrupted(py, error))),
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
