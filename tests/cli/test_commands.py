@@ -67,7 +67,7 @@ def test_check_prints_every_mistake_and_exits_with_1(project: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "2 mistakes\n")
     assert result.stdout == (
         f'{file}:7:5: unknown key "rolle"; did you mean "role"?\n'
-        f'{file}:10:27: unknown event "turn_ent"; did you mean "turn_end"?\n'
+        f'{file}:10:26: unknown event "turn_ent"; did you mean "turn_end"?\n'
     )
 
 
