@@ -7,10 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import trust
+    from ._agent import Agent, ApprovalRequest, RunStream
     from ._chain import HookChain, HookInfo, ShellHook
     from ._explain import Explanation, HookExplanation
     from ._load import LoadReport
-    from ._native import Change, HookEvent, HookResult, HookRun, Outcome, Recording, allow, ask, retry, skip, stop, warn
+    from ._models import FunctionModel, Scripted, Step
+    from ._native import (
+        Change,
+        HookEvent,
+        HookResult,
+        HookRun,
+        Message,
+        Outcome,
+        Recording,
+        Reply,
+        Request,
+        RunEvent,
+        RunResult,
+        Session,
+        ToolCall,
+        ToolRun,
+        Usage,
+        WorkspaceTool,
+        allow,
+        ask,
+        retry,
+        skip,
+        stop,
+        warn,
+        workspace_tools,
+    )
     from ._replay import ReplayDifference, ReplayReport
     from ._stats import ChainStats, HookStats
     from ._tools import Context, Tool, tool
@@ -30,19 +56,22 @@ if TYPE_CHECKING:
 
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
+    "._agent": ("Agent", "ApprovalRequest", "RunStream"),
     "._chain": ("HookChain", "HookInfo", "ShellHook"),
     "._explain": ("Explanation", "HookExplanation"),
     "._load": ("LoadReport",),
+    "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Outcome", "Recording", "allow", "ask", "retry", "skip", "stop",
-        "warn",
+        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording", "Reply", "Request",
+        "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask",
+        "retry", "skip", "stop", "warn", "workspace_tools",
     ),
     "._replay": ("ReplayDifference", "ReplayReport"),
     "._stats": ("ChainStats", "HookStats"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError", "SessionBusy",
-        "SessionError", "ToolError", "TrustError", "UnknownEventError",
+        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
+        "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -51,12 +80,15 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("trust",)
 
 __all__ = [
+    "Agent",
+    "ApprovalRequest",
     "ChainStats",
     "Change",
     "ConfigError",
     "ConfigProblem",
     "Context",
     "Explanation",
+    "FunctionModel",
     "HookChain",
     "HookError",
     "HookEvent",
@@ -68,18 +100,31 @@ __all__ = [
     "HookTimeout",
     "HookwrightError",
     "LoadReport",
+    "Message",
     "ModelError",
     "Outcome",
     "Recording",
     "ReplayDifference",
     "ReplayReport",
+    "Reply",
+    "Request",
+    "RunEvent",
+    "RunResult",
+    "RunStream",
+    "Scripted",
+    "Session",
     "SessionBusy",
     "SessionError",
     "ShellHook",
+    "Step",
     "Tool",
+    "ToolCall",
     "ToolError",
+    "ToolRun",
     "TrustError",
     "UnknownEventError",
+    "Usage",
+    "WorkspaceTool",
     "allow",
     "ask",
     "retry",
@@ -88,6 +133,7 @@ __all__ = [
     "tool",
     "trust",
     "warn",
+    "workspace_tools",
 ]
 
 

@@ -37,7 +37,17 @@ pub fn spawn<T: Send + 'static>(
     static OPEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let opened = helper(py, &OPEN, "open_future")?.call0()?;
     let (future, wake): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
-    let wake = wake.unbind();
+    let (ticket, task) = launch(work, wake.unbind())?;
+    future.call_method1("add_done_callback", (Canceller(task),))?;
+    Ok((future, ticket))
+}
+
+/// Runs `work` on the runtime and calls `wake`, from there, when it is done. Returns the ticket for its result and the
+/// means to drop it.
+pub fn launch<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    wake: Py<PyAny>,
+) -> PyResult<(Ticket<T>, AbortHandle)> {
     let place = Arc::new(Mutex::new(None));
     let ticket = Ticket(place.clone());
     let task = runtime::runtime()?.spawn(async move {
@@ -49,8 +59,7 @@ pub fn spawn<T: Send + 'static>(
             drop(wake);
         });
     });
-    future.call_method1("add_done_callback", (Canceller(task.abort_handle()),))?;
-    Ok((future, ticket))
+    Ok((ticket, task.abort_handle()))
 }
 
 /// Ends work on the runtime when the future that stands for it was cancelled.
@@ -66,6 +75,9 @@ impl Canceller {
 }
 
 /// Waits on this thread for work of the runtime, with the interpreter released and signals looked at.
+///
+/// # Errors
+/// What a signal handler raised (an interrupt), or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
 }
@@ -85,10 +97,11 @@ pub fn cancelled_error(py: Python<'_>) -> Result<PyErr, PyErr> {
     Ok(PyErr::from_value(CLASS.import(py, "asyncio", "CancelledError")?.call0()?))
 }
 
-/// Whether the running task has been asked to cancel and has not taken it back (known from Python 3.11 on).
-pub fn is_being_cancelled(py: Python<'_>) -> bool {
+/// How often the running task has been asked to cancel and has not taken it back. Zero before Python 3.11, which does
+/// not count.
+pub fn cancel_requests(py: Python<'_>) -> i64 {
     static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    helper(py, &ASK, "is_being_cancelled").and_then(|ask| ask.call0()?.is_truthy()).unwrap_or(false)
+    helper(py, &ASK, "cancel_requests").and_then(|ask| ask.call0()?.extract()).unwrap_or(0)
 }
 
 /// The private deadline exception, to be raised on the side that waits.

@@ -13,8 +13,9 @@ use super::bridge;
 use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
-use super::function::{Mode, PythonHook};
+use super::function::{Mode, PythonHook, failure};
 use super::outcome::PyOutcome;
+use super::watchdog;
 use crate::hook::filter::FilterSpec;
 use crate::hook::level::Level;
 use crate::hook::{
@@ -183,11 +184,15 @@ pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -
 
 /// Runs all hooks of a dispatch on this thread.
 pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
+    // A hook may itself run a chain: what waits in there ends with the outer hook's time.
+    let outer = watchdog::nearest_deadline();
     while dispatch.advance().is_some() {
-        let call = dispatch.call();
+        let mut call = dispatch.call();
+        call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
             Some(hook) => hook.call_blocking(py, &call),
-            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))?,
+            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))
+                .unwrap_or_else(|error| Err(failure(py, error))),
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }

@@ -40,7 +40,8 @@ struct AsyncCall {
     deadline: Instant,
     proxy: Option<Py<PyAny>>,
     overdue: bool,
-    cancelled: bool,
+    /// Set when the task was asked to cancel while it waited here: how often it had been asked before.
+    cancelled: Option<i64>,
 }
 
 impl AsyncCall {
@@ -51,16 +52,22 @@ impl AsyncCall {
         } else {
             awaitable.call_method0("__await__")?
         };
-        Ok(AsyncCall { coroutine: coroutine.unbind(), deadline, proxy: None, overdue: false, cancelled: false })
+        Ok(AsyncCall { coroutine: coroutine.unbind(), deadline, proxy: None, overdue: false, cancelled: None })
     }
 
     fn step<'py>(&mut self, py: Python<'py>, sent: Sent) -> Step<'py, function::Called<'py>> {
-        let expired = match self.proxy.take() {
-            Some(proxy) => proxy.bind(py).getattr("expired").and_then(|flag| flag.is_truthy()).unwrap_or(false),
-            None => false,
+        let proxy = self.proxy.take();
+        let told = |flag| {
+            let read = |proxy: &Py<PyAny>| proxy.bind(py).getattr(flag)?.is_truthy();
+            proxy.as_ref().is_some_and(|proxy| read(proxy).unwrap_or(false))
         };
-        let cancelling = matches!(&sent, Sent::Error(error) if is_cancellation(py, error));
-        self.cancelled |= cancelling;
+        let expired = told("expired");
+        // A task is cancelled through the future that it waits on, or, if it cannot wait for that, by an exception.
+        if self.cancelled.is_none()
+            && (told("cancel_asked") || matches!(&sent, Sent::Error(error) if is_cancellation(py, error)))
+        {
+            self.cancelled = Some(bridge::cancel_requests(py) - 1);
+        }
         let sent = if expired {
             if self.overdue {
                 return Step::Done(self.give_up(py));
@@ -90,19 +97,8 @@ impl AsyncCall {
             }
         });
         match result {
-            Err(HookFailure::Abort(error)) if self.overdue && !self.cancelled => {
-                // Our own cancellation, come back.
-                match error.downcast::<PyErr>() {
-                    Ok(error) if is_cancellation(py, &error) => Step::Done(Err(self.timed_out())),
-                    Ok(error) => Step::Done(Err(HookFailure::Abort(error))),
-                    Err(error) => Step::Done(Err(HookFailure::Abort(error))),
-                }
-            }
-            Err(error) => Step::Done(Err(if self.overdue && !matches!(error, HookFailure::Abort(_)) {
-                self.timed_out()
-            } else {
-                error
-            })),
+            Err(error) => Step::Done(Err(self.failed(py, error))),
+            Ok(_) if returned.is_some() && self.is_being_cancelled(py) => Step::Done(Err(cancellation(py))),
             Ok(_) if returned.is_some() && self.overdue => Step::Done(Err(self.timed_out())),
             Ok(value) if returned.is_some() => Step::Done(Ok(value)),
             Ok(future) => match bridge::proxy(&future, self.deadline) {
@@ -116,6 +112,30 @@ impl AsyncCall {
                 Err(error) => Step::Done(Err(failure(py, error))),
             },
         }
+    }
+
+    /// What the end by an exception means.
+    fn failed(&self, py: Python<'_>, failure: HookFailure) -> HookFailure {
+        // A hook that made something else of the caller's cancellation must not keep it from the caller.
+        if self.is_being_cancelled(py) && !matches!(failure, HookFailure::Abort(_)) {
+            return cancellation(py);
+        }
+        let failure = match failure {
+            // Before Python 3.11 a task does not tell whether a cancellation is still meant.
+            HookFailure::Abort(abort)
+                if self.cancelled.is_none() || self.cancelled >= Some(0) && !self.is_being_cancelled(py) =>
+            {
+                function::own_cancellation(py, abort)
+            }
+            other => other,
+        };
+        if self.overdue && !matches!(failure, HookFailure::Abort(_)) { self.timed_out() } else { failure }
+    }
+
+    /// Whether the caller's task was asked to cancel while this hook waited, and has not taken it back (as
+    /// `asyncio.timeout` does with the cancellation that it asked for). Known from Python 3.11 on.
+    fn is_being_cancelled(&self, py: Python<'_>) -> bool {
+        self.cancelled.is_some_and(|before| bridge::cancel_requests(py) > before.max(0))
     }
 
     fn timed_out(&self) -> HookFailure {
@@ -133,6 +153,11 @@ impl AsyncCall {
         // What it raises while it is closed concerns nobody.
         drop(guarded(py, until, || self.coroutine.bind(py).call_method0("close")));
     }
+}
+
+/// The caller's cancellation, handed on.
+fn cancellation(py: Python<'_>) -> HookFailure {
+    HookFailure::Abort(Box::new(bridge::cancelled_error(py).unwrap_or_else(|error| error)))
 }
 
 fn send_by_method<'py>(
@@ -302,17 +327,10 @@ fn resume<'py>(
         Pending::Coroutine(call) => match call.step(py, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
-            Step::Done(Ok(value)) => {
-                // A hook that swallowed the caller's cancellation must not swallow it for the caller.
-                if call.cancelled && bridge::is_being_cancelled(py) {
-                    let error = bridge::cancelled_error(py).unwrap_or_else(|error| error);
-                    return Step::Done(Err(HookFailure::Abort(Box::new(error))));
-                }
-                match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-                    Some(hook) => Step::Done(hook.read(&value)),
-                    None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
-                }
-            }
+            Step::Done(Ok(value)) => match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
+                Some(hook) => Step::Done(hook.read(&value)),
+                None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
+            },
         },
         Pending::Foreign { call, ticket } => match call.step(py, sent) {
             Step::Wait(future) => Step::Wait(future),

@@ -15,7 +15,7 @@ use super::convert::to_json;
 use super::event::arguments;
 use super::result::PyHookResult;
 use super::watchdog;
-use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
+use crate::hook::{Abort, BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
 
 /// How a function is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,11 @@ impl PythonHook {
     /// Calls the function on this thread under a deadline.
     pub fn call_inline<'py>(&self, py: Python<'py>, call: &Call<'_>) -> Called<'py> {
         let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
-        guarded(py, call.deadline, || self.callable.bind(py).call1(arguments.bind(py)))
+        match guarded(py, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
+            // Nobody can cancel a function that does not wait: it is an exception like any other.
+            Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
+            called => called,
+        }
     }
 
     /// Runs the hook to its end on behalf of a thread that may block.
@@ -185,23 +189,35 @@ pub fn guarded<'py>(
                 (_, true) => Err(HookFailure::Timeout("it was still running at its deadline and was ended".into())),
                 // The deadline of an outer hook, on its way out.
                 (true, false) => Err(HookFailure::Abort(Box::new(error))),
+                (false, false) if is_cancellation(py, &error) => Err(HookFailure::Abort(Box::new(error))),
                 (false, false) => Err(failure(py, error)),
             }
         }
     }
 }
 
-/// What an exception means: an interrupt or a cancellation passes through, anything else is the hook's failure.
+/// What aborted a call, if it was not a cancellation; a cancellation that nobody asked for is the hook's own failure.
+pub fn own_cancellation(py: Python<'_>, abort: Abort) -> HookFailure {
+    match abort.downcast::<PyErr>() {
+        Ok(error) if is_cancellation(py, &error) => failure(py, *error),
+        Ok(error) => HookFailure::Abort(error),
+        Err(other) => HookFailure::Abort(other),
+    }
+}
+
+/// What an exception means: an interrupt passes through, anything else is the hook's failure.
 pub fn failure(py: Python<'_>, error: PyErr) -> HookFailure {
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) || is_cancellation(py, &error) {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return HookFailure::Abort(Box::new(error));
     }
     let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_else(|_| "exception".into());
     let text = error.value(py).str().map(|text| text.to_string()).unwrap_or_default();
     let message = if text.is_empty() { kind } else { format!("{kind}: {text}") };
+    // The traceback is kept apart from the exception until this.
+    let value = error.into_value(py);
     let detail = py
         .import("traceback")
-        .and_then(|traceback| traceback.call_method1("format_exception", (error.value(py),)))
+        .and_then(|traceback| traceback.call_method1("format_exception", (value,)))
         .and_then(|lines| lines.extract::<Vec<String>>())
         .map(|lines| lines.concat())
         .unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod agent;
 mod bridge;
 mod chain;
 mod config;
@@ -11,10 +12,14 @@ mod error;
 mod event;
 mod function;
 mod message;
+mod model;
 mod outcome;
 mod record;
 mod result;
+mod run;
+mod session;
 mod text;
+mod tool;
 mod watchdog;
 
 /// The native half of `hookwright`.
@@ -22,6 +27,8 @@ mod watchdog;
 mod _native {
     use super::*;
 
+    #[pymodule_export]
+    use super::agent::{NativeAnswer, NativeCall, PyTurn, PyTurnConfig, launch_native};
     #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
     #[pymodule_export]
@@ -34,13 +41,22 @@ mod _native {
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
-    use super::message::PyMessage;
+    use super::message::{PyMessage, PyToolCall, PyUsage};
+    #[pymodule_export]
+    use super::model::{PyReply, PyRequest, PyScript};
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
     #[pymodule_export]
     use super::record::PyRecording;
     #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
+
+    #[pymodule_export]
+    use super::run::{PyRunEvent, PyRunResult, PyToolRun};
+    #[pymodule_export]
+    use super::session::PySession;
+    #[pymodule_export]
+    use super::tool::{PyWorkspaceTool, py_workspace_tools};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -45,9 +45,16 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Nanoseconds since an arbitrary point in this process, never zero.
 fn nanoseconds(at: Instant) -> u64 {
+    u64::try_from(at.saturating_duration_since(base()).as_nanos()).unwrap_or(u64::MAX - 1).saturating_add(1)
+}
+
+fn base() -> Instant {
     static BASE: OnceLock<Instant> = OnceLock::new();
-    let base = BASE.get_or_init(Instant::now);
-    u64::try_from(at.saturating_duration_since(*base).as_nanos()).unwrap_or(u64::MAX - 1).saturating_add(1)
+    *BASE.get_or_init(Instant::now)
+}
+
+fn instant(nanoseconds: u64) -> Option<Instant> {
+    base().checked_add(Duration::from_nanos(nanoseconds))
 }
 
 struct Levels {
@@ -96,6 +103,15 @@ pub fn arm(py: Python<'_>, deadline: Instant) -> PyResult<Armed> {
         WAKE.notify_one();
     }
     Ok(Armed(slot))
+}
+
+/// The nearest deadline that is armed on the calling thread.
+pub fn nearest_deadline() -> Option<Instant> {
+    LEVELS.with_borrow(|levels| {
+        let levels = levels.as_ref()?;
+        let armed = levels.slots[..levels.depth].iter().map(|slot| slot.deadline.load(Ordering::Relaxed));
+        armed.min().and_then(instant)
+    })
 }
 
 impl Armed {
