@@ -27,10 +27,11 @@ class ThreadJob:
 
 
 class CoroutineJob:
-    """A coroutine on the private loop's thread."""
+    """A coroutine on a private loop's thread."""
 
     def __init__(self, function: Callable[[], Awaitable[Any]], done: Callable[[], None]) -> None:
-        self._loop = _workers._private_loop()
+        private = _workers.take_loop()
+        self._loop = private.loop
         self._task: asyncio.Task[Any] | None = None
         self._cancelled = False
         context = contextvars.copy_context()
@@ -38,9 +39,13 @@ class CoroutineJob:
         async def call() -> Any:
             return await function()
 
+        def end(_task: asyncio.Task[Any]) -> None:
+            _workers.give_back_loop(private)
+            done()
+
         def begin() -> None:
             self._task = context.run(self._loop.create_task, call())
-            self._task.add_done_callback(lambda _: done())
+            self._task.add_done_callback(end)
             if self._cancelled:
                 self._task.cancel()
 

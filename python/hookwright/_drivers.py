@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _aio, _native, _workers
 from ._background import CoroutineJob, start, start_coroutine
-from ._chain import _is_coroutine_function
+from ._functions import is_coroutine_function
 from ._models import FunctionModel
 from ._native import RunEvent, RunResult, Turn, WorkspaceTool
 from ._tools import Context, Tool
@@ -243,7 +243,7 @@ async def _approve(agent: Agent, call: Any, reason: str) -> tuple[str, str | Non
     request = agent._approval_request(call, reason)
 
     async def ask() -> Any:
-        if _is_coroutine_function(approver):
+        if is_coroutine_function(approver):
             return await approver(request)
         value = await _workers.in_thread(approver, (request,))
         return await value if hasattr(value, "__await__") else value
@@ -357,7 +357,7 @@ def _ask_model_blocking(work: Work, request: Any) -> Any:
 def _ask_approver_blocking(work: Work, request: ApprovalRequest) -> tuple[str, str | None]:
     approver = work.agent.approver
     assert approver is not None
-    task = _Background(work, lambda: approver(request), is_async=_is_coroutine_function(approver))
+    task = _Background(work, lambda: approver(request), is_async=is_coroutine_function(approver))
     try:
         return decision(task.wait(work.agent.approval_timeout))
     except _TimedOut:
