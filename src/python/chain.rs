@@ -144,13 +144,21 @@ fn scope_and_fields(
     Ok((scope, fields))
 }
 
+/// The value of a common field; an error names the field.
+fn common<'a, 'py, T: FromPyObject<'a, 'py>>(name: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        PyTypeError::new_err(format!("{name}: {}", error.value(value.py())))
+    })
+}
+
 fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
-        "session_id" => scope.session_id = value.extract()?,
-        "turn_id" => scope.turn_id = value.extract()?,
-        "agent" => scope.agent = AgentIdentity { name: value.extract()?, ..AgentIdentity::default() },
-        "cwd" => scope.cwd = value.extract::<PathBuf>()?,
-        "continuation" => scope.continuation = value.extract()?,
+        "session_id" => scope.session_id = common(name, value)?,
+        "turn_id" => scope.turn_id = common(name, value)?,
+        "agent" => scope.agent = AgentIdentity { name: common(name, value)?, ..AgentIdentity::default() },
+        "cwd" => scope.cwd = common(name, value)?,
+        "continuation" => scope.continuation = common(name, value)?,
         other => {
             let own = event.spec().readable.iter().map(|field| field.as_str());
             let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
