@@ -110,9 +110,9 @@ async def _steps(work: Work) -> AsyncIterator[None]:
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, error = await _run_calls(work, payload)
-                    saved = saved or error
-                    step = turn.calls(answers, error is not None, False)
+                    answers, ended = await _run_calls(work, payload)
+                    saved = saved or ended
+                    step = turn.calls(answers, ended is not None, False)
                 else:
                     step = await _perform(work, kind, payload)
         except BaseException as error:
@@ -217,12 +217,13 @@ async def _await_tool(tool: Tool[..., Any], arguments: dict[str, Any], context: 
     return task.result()
 
 
-async def _wait(task: asyncio.Future[Any], seconds: float) -> tuple[Any, Any]:
+async def _wait(task: asyncio.Future[Any], seconds: float) -> tuple[set[Any], set[Any]]:
     try:
-        return await asyncio.wait([task], timeout=seconds)
+        done, pending = await asyncio.wait([task], timeout=seconds)
     except BaseException:
         task.cancel()
         raise
+    return done, pending
 
 
 async def _await_native(tool: WorkspaceTool, arguments: dict[str, Any], cwd: Path) -> Any:
@@ -313,9 +314,9 @@ def drive_blocking(work: Work) -> RunResult:
             break
         try:
             if kind == "calls":
-                answers, error = _run_calls_blocking(work, payload)
-                saved = saved or error
-                action = functools.partial(turn.calls, answers, error is not None, True)
+                answers, ended = _run_calls_blocking(work, payload)
+                saved = saved or ended
+                action = functools.partial(turn.calls, answers, ended is not None, True)
             else:
                 action = _perform_blocking(work, kind, payload)
         except BaseException as error:

@@ -62,7 +62,7 @@ impl Run {
     }
 
     async fn ask_approver(&mut self, call: ToolCall, reason: String) -> Result<Permission, Ending> {
-        let request = ApprovalRequest { call, reason: reason.clone() };
+        let request = Box::new(ApprovalRequest { call, reason: reason.clone() });
         let Answer::Approval(approval) = self.port.perform(Effect::Approve(request)).await else {
             return Err(self.cancel());
         };
