@@ -14,7 +14,8 @@ from . import _aio, _drivers, _native, _workers
 from ._chain import HookChain
 from ._models import FunctionModel, Scripted
 from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
-from ._tools import Tool, tool as make_tool
+from ._tools import Tool
+from ._tools import tool as make_tool
 from .exceptions import ModelError, SessionBusy, SessionError
 
 

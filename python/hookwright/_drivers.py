@@ -110,9 +110,9 @@ async def _steps(work: Work) -> AsyncIterator[None]:
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, error = await _run_calls(work, payload)
-                    saved = saved or error
-                    step = turn.calls(answers, error is not None, False)
+                    answers, broken = await _run_calls(work, payload)
+                    saved = saved or broken
+                    step = turn.calls(answers, broken is not None, False)
                 else:
                     step = await _perform(work, kind, payload)
         except BaseException as error:
@@ -219,7 +219,8 @@ async def _await_tool(tool: Tool[..., Any], arguments: dict[str, Any], context: 
 
 async def _wait(task: asyncio.Future[Any], seconds: float) -> tuple[Any, Any]:
     try:
-        return await asyncio.wait([task], timeout=seconds)
+        done, pending = await asyncio.wait([task], timeout=seconds)
+        return done, pending
     except BaseException:
         task.cancel()
         raise
@@ -313,9 +314,9 @@ def drive_blocking(work: Work) -> RunResult:
             break
         try:
             if kind == "calls":
-                answers, error = _run_calls_blocking(work, payload)
-                saved = saved or error
-                action = functools.partial(turn.calls, answers, error is not None, True)
+                answers, broken = _run_calls_blocking(work, payload)
+                saved = saved or broken
+                action = functools.partial(turn.calls, answers, broken is not None, True)
             else:
                 action = _perform_blocking(work, kind, payload)
         except BaseException as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _native
+from ._functions import is_coroutine_function
 from ._native import Reply, Request, ToolCall
 from .exceptions import ModelError
 
@@ -119,9 +119,7 @@ class FunctionModel:
         self.function = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.inline = inline
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)
-        )
+        self.is_async = is_coroutine_function(function)
 
     def __repr__(self) -> str:
         return f"<FunctionModel {self.name!r}>"
