@@ -23,6 +23,8 @@ class Step:
         expect: text that the last message from the user or a tool must contain.
     """
 
+    __module__ = "hookwright"
+
     reply: Any
     expect: str | None = None
 
