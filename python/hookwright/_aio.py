@@ -101,5 +101,8 @@ def open_future() -> tuple[asyncio.Future[None], Callable[[], None]]:
 
 def cancel_requests() -> int:
     """How many cancellations the running task has that it has not taken back; 0 before Python 3.11."""
-    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    try:
+        cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    except RuntimeError:  # No loop runs here.
+        return 0
     return cancelling() if cancelling else 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from . import _native
+from . import _lifecycle, _native  # noqa: F401 (the first takes care of fork and exit)
 from ._explain import Explanation, HookExplanation
 from ._functions import is_coroutine_function, same_function, source_of
 from ._load import Loaded, LoadReport, load

@@ -11,6 +11,7 @@ import contextvars
 import os
 import queue
 import threading
+import time
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -21,6 +22,36 @@ T = TypeVar("T")
 
 #: How long an idle worker thread waits for more work, in seconds.
 _IDLE_SECONDS = 10.0
+
+
+#: How often a synchronous wait inside an event loop looks whether its task is to be cancelled, in seconds.
+_LOOK_SECONDS = 0.02
+
+
+class CallerCancelled(asyncio.CancelledError):
+    """The task in which a chain runs synchronously was asked to cancel, as asyncio does at Ctrl-C."""
+
+
+def _wait(finished: threading.Event, seconds: float) -> bool:
+    """Waits until ``finished``, ``seconds`` at most.
+
+    Raises:
+        CallerCancelled: when this runs in a task that is asked to cancel meanwhile (from Python 3.11 on).
+    """
+    try:
+        cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    except RuntimeError:  # No loop runs here, so nothing but a signal can ask for anything.
+        cancelling = None
+    if cancelling is None:
+        return finished.wait(seconds)
+    before = cancelling()
+    end = time.monotonic() + seconds
+    while not finished.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+        if cancelling() > before:
+            raise CallerCancelled()
+        if time.monotonic() >= end:
+            return False
+    return True
 
 
 class _Job:
@@ -105,7 +136,7 @@ def call_in_thread(function: Callable[..., T], arguments: tuple[Any, ...], secon
     context = contextvars.copy_context()
     job = _Job(lambda: context.run(function, *arguments), finished.set)
     _pool.submit(job)
-    if not finished.wait(seconds):
+    if not _wait(finished, seconds):
         raise Deadline("its thread had not returned at the deadline and was left behind")
     return job.result()  # type: ignore[no-any-return]
 
@@ -195,7 +226,7 @@ def run_on_private_loop(awaitable: Awaitable[T], seconds: float) -> T:
 
     private.loop.call_soon_threadsafe(start)
     try:
-        if not finished.wait(seconds + 0.5):
+        if not _wait(finished, seconds + 0.5):
             raise Deadline("it kept its event loop from running past its deadline, and was left behind")
     except BaseException:
         private.loop.call_soon_threadsafe(lambda: [task.cancel() for task in box])

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tokio::task::AbortHandle;
 
+use super::exit;
 use crate::runtime;
 
 /// How long a blocking wait goes on before signals are looked at.
@@ -77,9 +78,21 @@ impl Canceller {
 /// Waits on this thread for work of the runtime, with the interpreter released and signals looked at.
 ///
 /// # Errors
-/// What a signal handler raised (an interrupt), or why there is no runtime.
+/// What a signal handler raised (an interrupt), a cancellation if this runs in an asyncio task that is asked to cancel
+/// (as asyncio does at Ctrl-C), or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
-    py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
+    // Without asyncio there is no task; it is not imported to find that out.
+    let in_task = py.import("sys")?.getattr("modules")?.contains("asyncio")?;
+    let before = if in_task { cancel_requests(py) } else { 0 };
+    let look = |py: Python<'_>| {
+        py.check_signals()?;
+        if in_task && cancel_requests(py) > before { Err(cancelled_error(py)?) } else { Ok(()) }
+    };
+    py.detach(|| {
+        let result = runtime::block_on_ticking(work, TICK, || Python::attach(look));
+        exit::stay_if_ended_detached();
+        result
+    })
 }
 
 /// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.

@@ -13,7 +13,8 @@ use super::bridge;
 use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
-use super::function::{Mode, PythonHook, failure};
+use super::exit;
+use super::function::{Mode, PythonHook, interrupted};
 use super::outcome::PyOutcome;
 use super::watchdog;
 use crate::hook::filter::FilterSpec;
@@ -185,6 +186,7 @@ pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -
 /// Runs all hooks of a dispatch on this thread.
 pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
+    let _inside = exit::enter(py);
     let outer = watchdog::nearest_deadline();
     while dispatch.advance().is_some() {
         let mut call = dispatch.call();
@@ -192,7 +194,7 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
             Some(hook) => hook.call_blocking(py, &call),
             None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))
-                .unwrap_or_else(|error| Err(failure(py, error))),
+                .unwrap_or_else(|error| Err(interrupted(py, error))),
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }

@@ -15,6 +15,7 @@ use pyo3::types::iterator::PySendResult;
 
 use super::bridge::{self, Ticket};
 use super::chain::PyHookChain;
+use super::exit;
 use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
 use super::outcome::PyOutcome;
 use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply};
@@ -214,6 +215,7 @@ impl Arun {
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = exit::enter(py);
         // The state is taken out, so that no lock is held while hooks run.
         let (mut dispatch, mut pending) = match self.take() {
             State::Running { dispatch, pending } => (dispatch, pending),
@@ -398,6 +400,7 @@ impl HookCall {
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = exit::enter(py);
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut call) = taken else { return Err(PyRuntimeError::new_err("this call is over")) };
         match call.step(py, sent) {

@@ -114,6 +114,13 @@ impl PythonHook {
     }
 
     fn deadline_or_failure(&self, py: Python<'_>, error: PyErr) -> HookFailure {
+        static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if CANCELLED
+            .import(py, "hookwright._workers", "CallerCancelled")
+            .is_ok_and(|class| error.is_instance(py, class))
+        {
+            return HookFailure::Abort(Box::new(error));
+        }
         match watchdog::deadline_class(py) {
             Ok(class) if error.get_type(py).is(class) => HookFailure::Timeout(error.value(py).to_string()),
             _ => match error.value(py).getattr("hook_failure_detail").and_then(|detail| detail.extract()) {
@@ -222,6 +229,11 @@ pub fn failure(py: Python<'_>, error: PyErr) -> HookFailure {
         .map(|lines| lines.concat())
         .unwrap_or_default();
     HookFailure::Failed { message, detail }
+}
+
+/// What ended a wait of our own: an interrupt, the cancellation of the caller's task, or a failure to wait at all.
+pub fn interrupted(py: Python<'_>, error: PyErr) -> HookFailure {
+    if is_cancellation(py, &error) { HookFailure::Abort(Box::new(error)) } else { failure(py, error) }
 }
 
 /// Whether an exception is asyncio's cancellation.

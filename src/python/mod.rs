@@ -10,6 +10,7 @@ mod convert;
 mod drive;
 mod error;
 mod event;
+mod exit;
 mod function;
 mod message;
 mod model;
@@ -21,6 +22,9 @@ mod session;
 mod text;
 mod tool;
 mod watchdog;
+
+/// How long exit waits for hooks that do not listen to their deadline: they are stuck in C code and stay there.
+const STUCK: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The native half of `hookwright`.
 #[pymodule(gil_used = false)]
@@ -68,24 +72,34 @@ mod _native {
     #[pyfunction]
     fn _before_fork() {
         super::watchdog::before_fork();
+        crate::runtime::before_fork();
     }
 
     /// Gives them back in the parent.
     #[pyfunction]
     fn _after_fork_in_parent() {
+        crate::runtime::after_fork_in_parent();
         super::watchdog::after_fork_in_parent();
     }
 
     /// Starts anew in the child, which has none of its parent's threads.
     #[pyfunction]
     fn _after_fork_in_child() {
+        crate::runtime::after_fork_in_child();
+        super::exit::after_fork_in_child();
         super::watchdog::after_fork_in_child();
     }
 
-    /// Ends the runtime at interpreter exit, waiting `seconds` at most.
+    /// Ends the runtime and the watchdog at interpreter exit, waiting `seconds` at most for what the runtime does.
     #[pyfunction]
     fn _shut_down(py: Python<'_>, seconds: f64) {
         let patience = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        py.detach(|| crate::runtime::shut_down(patience));
+        super::exit::begin();
+        py.detach(|| {
+            crate::runtime::shut_down(patience);
+            super::watchdog::fire_all();
+            super::exit::wait_for_others(patience.min(STUCK));
+            super::watchdog::shut_down();
+        });
     }
 }

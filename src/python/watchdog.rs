@@ -9,10 +9,13 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+
+use super::exit;
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -31,10 +34,11 @@ struct Slot {
 
 struct Registry {
     slots: Vec<std::sync::Weak<Slot>>,
-    started: bool,
+    thread: Option<JoinHandle<()>>,
+    ended: bool,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { slots: Vec::new(), started: false });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { slots: Vec::new(), thread: None, ended: false });
 static WAKE: Condvar = Condvar::new();
 /// What the thread sleeps towards; the maximum while it looks around, so that an arming then leads to a notification.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -74,6 +78,7 @@ pub struct Armed(Arc<Slot>);
 
 /// Arms a deadline for the calling thread, inside those that are armed already.
 pub fn arm(py: Python<'_>, deadline: Instant) -> PyResult<Armed> {
+    exit::stay_if_ended(py);
     let at = nanoseconds(deadline);
     let slot = LEVELS.with_borrow_mut(|levels| -> PyResult<Arc<Slot>> {
         let levels = match levels {
@@ -124,11 +129,15 @@ impl Armed {
         });
         loop {
             match self.0.state.compare_exchange(RUNNING, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return Ok(false),
+                Ok(_) => {
+                    exit::stay_if_ended(py);
+                    return Ok(false);
+                }
                 Err(FIRING) => std::hint::spin_loop(),
                 Err(_) => {
                     self.0.state.store(IDLE, Ordering::SeqCst);
                     clear(py, self.0.thread)?;
+                    exit::stay_if_ended(py);
                     return Ok(true);
                 }
             }
@@ -149,9 +158,8 @@ fn register(py: Python<'_>, slot: &Arc<Slot>) -> PyResult<()> {
     let mut registry = registry();
     registry.slots.retain(|slot| slot.strong_count() > 0);
     registry.slots.push(Arc::downgrade(slot));
-    if !registry.started {
-        std::thread::Builder::new().name("hookwright-watchdog".into()).spawn(watch)?;
-        registry.started = true;
+    if registry.thread.is_none() && !registry.ended {
+        registry.thread = Some(std::thread::Builder::new().name("hookwright-watchdog".into()).spawn(watch)?);
     }
     Ok(())
 }
@@ -171,7 +179,7 @@ fn clear(py: Python<'_>, thread: u64) -> PyResult<()> {
 
 fn watch() {
     let mut guard = registry();
-    loop {
+    while !guard.ended {
         NEXT.store(u64::MAX, Ordering::SeqCst);
         let now = nanoseconds(Instant::now());
         let mut next = u64::MAX;
@@ -228,6 +236,30 @@ fn fire(py: Python<'_>, slot: &Slot) {
     slot.state.store(FIRED, Ordering::SeqCst);
 }
 
+/// Brings every deadline forward to now, at interpreter exit.
+pub fn fire_all() {
+    let registry = registry();
+    for slot in registry.slots.iter().filter_map(std::sync::Weak::upgrade) {
+        slot.deadline.store(0, Ordering::Relaxed);
+    }
+    WAKE.notify_one();
+}
+
+/// Ends the thread, at interpreter exit: a thread that attaches while the interpreter goes away would take the process
+/// with it. Must be called detached.
+pub fn shut_down() {
+    let thread = {
+        let mut registry = registry();
+        registry.ended = true;
+        WAKE.notify_one();
+        registry.thread.take()
+    };
+    if let Some(thread) = thread {
+        // It cannot have panicked, and if it had, there would be nothing to do about it here.
+        let _ = thread.join();
+    }
+}
+
 /// Before a fork: nobody may be in the middle of the registry.
 pub fn before_fork() {
     FORKING.with_borrow_mut(|forking| *forking = Some(registry()));
@@ -242,7 +274,8 @@ pub fn after_fork_in_parent() {
 pub fn after_fork_in_child() {
     let armed = FORKING.with_borrow_mut(|forking| {
         let mut registry = forking.take()?;
-        registry.started = false;
+        // The parent's thread is not ours to join or to let go of.
+        std::mem::forget(registry.thread.take());
         registry.slots.clear();
         Some(())
     });
