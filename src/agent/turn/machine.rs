@@ -71,7 +71,7 @@ pub enum Effect {
     /// Run these calls, side by side where they allow it. Answer: [`Answer::Calls`], in the same order.
     Calls(Vec<CallToRun>),
     /// Ask the approver. Answer: [`Answer::Approval`].
-    Approve(ApprovalRequest),
+    Approve(Box<ApprovalRequest>),
 }
 
 /// What came of an effect.
