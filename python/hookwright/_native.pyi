@@ -6,7 +6,86 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
+
+__all__ = [
+    "AgentIdentity",
+    "ChainRun",
+    "Change",
+    "Configuration",
+    "HookCall",
+    "HookChain",
+    "HookDefinition",
+    "HookEvent",
+    "HookResult",
+    "HookRun",
+    "LimitReached",
+    "LlmError",
+    "Message",
+    "MessageRouted",
+    "NativeAnswer",
+    "NativeCall",
+    "Outcome",
+    "PermissionDecided",
+    "PermissionRequest",
+    "PostAutoCompact",
+    "PostLlmResponse",
+    "PostMicroCompact",
+    "PostSendMessage",
+    "PostToolBatch",
+    "PostToolExecution",
+    "PostToolExecutionFailure",
+    "PreAutoCompact",
+    "PreLlmRequest",
+    "PreMicroCompact",
+    "PreSendMessage",
+    "PreToolBatch",
+    "PreToolExecution",
+    "Recording",
+    "Reply",
+    "Request",
+    "RunEvent",
+    "RunResult",
+    "Script",
+    "Session",
+    "SessionEnd",
+    "SessionStart",
+    "Snapshot",
+    "Stop",
+    "SystemPromptBuilt",
+    "TeammateEnd",
+    "TeammateIdle",
+    "TeammateStart",
+    "TextDelta",
+    "ToolCall",
+    "ToolRun",
+    "Turn",
+    "TurnConfig",
+    "TurnEnd",
+    "TurnStart",
+    "Usage",
+    "WorkspaceTool",
+    "__version__",
+    "_after_fork_in_child",
+    "_after_fork_in_parent",
+    "_before_fork",
+    "_shut_down",
+    "allow",
+    "ask",
+    "event_table",
+    "find_project",
+    "forget_project",
+    "launch_native",
+    "read_configuration",
+    "retry",
+    "skip",
+    "stop",
+    "trust_project",
+    "trust_state",
+    "trusted_projects",
+    "warn",
+    "workspace_tools",
+]
 
 __version__: str
 
@@ -49,6 +128,7 @@ class AgentIdentity:
     @property
     def parent(self) -> str | None: ...
 
+@disjoint_base
 class HookEvent:
     @property
     def event(self) -> str: ...
@@ -423,6 +503,7 @@ class HookCall:
 @final
 class Snapshot: ...
 
+@disjoint_base
 class HookChain:
     @property
     def shadow(self) -> bool: ...

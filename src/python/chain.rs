@@ -125,11 +125,13 @@ fn meta_from(py: Python<'_>, options: &Bound<'_, PyDict>, kind: HookKind) -> PyR
     Ok(meta)
 }
 
+/// The fields that an event carries.
+type Fields = Vec<(Field, Payload)>;
+/// A hook's name, whether it would run, why, and a warning.
+type ExplainedHook = (String, bool, String, Option<String>);
+
 /// The common fields and the event's own, sorted out of the keywords of a dispatch.
-fn scope_and_fields(
-    event: Event,
-    keywords: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(Option<Scope>, Vec<(Field, Payload)>)> {
+fn scope_and_fields(event: Event, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<(Option<Scope>, Fields)> {
     let Some(keywords) = keywords else { return Ok((None, Vec::new())) };
     let mut scope: Option<Scope> = None;
     let mut fields = Vec::with_capacity(keywords.len());
@@ -395,7 +397,7 @@ impl PyHookChain {
         event: &str,
         tools: Option<Vec<String>>,
         fields: Bound<'_, PyDict>,
-    ) -> PyResult<Vec<(String, bool, String, Option<String>)>> {
+    ) -> PyResult<Vec<ExplainedHook>> {
         let event = event.parse::<Event>().map_err(|error| error.into_python(py))?;
         let (scope, fields) = scope_and_fields(event, Some(&fields))?;
         let scope = Arc::new(scope.unwrap_or_default());
@@ -410,7 +412,7 @@ impl PyHookChain {
     fn _exchange(
         &self,
         remove: Vec<String>,
-        add: Vec<(PyRef<'_, super::config::PyDefinition>, Option<(Py<PyAny>, String)>)>,
+        add: Vec<super::config::Addition<'_>>,
         switch: (Vec<String>, Vec<String>),
         budget: Option<f64>,
         whole: bool,

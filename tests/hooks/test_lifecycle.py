@@ -243,7 +243,7 @@ def test_a_notebook_awaits_and_runs_chains_in_its_cells(tmp_path: Any) -> None:
         "outcome = await hooks.arun('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome = hooks.run('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome",
-        "print([o.action for o in await asyncio.gather(*(hooks.arun('pre_tool_execution', **call) for _ in range(5)))])",
+        "print([o.action for o in await asyncio.gather(*(hooks.arun('pre_tool_execution', **call) for _ in '12345'))])",
     ]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("\n".join(line.removeprefix(" " * 8) for line in cell.strip("\n").split("\n")))
