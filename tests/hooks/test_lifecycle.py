@@ -8,12 +8,11 @@ import multiprocessing
 import os
 from typing import Any
 
+import hookwright as hw
 import nbformat
 import pytest
 from nbclient import NotebookClient
 from support import in_child
-
-import hookwright as hw
 
 CHAIN = """
 import asyncio, os, sys, threading, time
@@ -87,9 +86,7 @@ PENDING = {
         "chain.add(hw.ShellHook('turn_start', f'echo $$ >{path}; echo . >&{write}; exec sleep 60', timeout=60))"
     ),
     "inline": "def hook(event):\n    started.set()\n    time.sleep(60)\nchain.add(hook, 'turn_start', timeout=60)",
-    "loop": (
-        "def hook(event):\n    started.set()\n    while True: pass\nchain.add(hook, 'turn_start', timeout=60)"
-    ),
+    "loop": ("def hook(event):\n    started.set()\n    while True: pass\nchain.add(hook, 'turn_start', timeout=60)"),
 }
 EXIT = """
 import asyncio, os, sys, threading, time
@@ -166,7 +163,7 @@ def test_eight_threads_share_a_chain() -> None:
         return {"tool_arguments": {"trail": [*event.tool_arguments["trail"], "async"]}}
 
     chain.add(
-        hw.ShellHook("pre_tool_execution", "echo '{\"additional_context\": \"x\"}'", name="shell", timeout=30),
+        hw.ShellHook("pre_tool_execution", 'echo \'{"additional_context": "x"}\'', name="shell", timeout=30),
     )
 
     def work(number: int) -> list[Any]:
@@ -252,7 +249,9 @@ def test_a_notebook_awaits_and_runs_chains_in_its_cells(tmp_path: Any) -> None:
         cells=[nbformat.v4.new_code_cell("\n".join(line.removeprefix(" " * 8) for line in cell.strip("\n").split("\n")))
                for cell in cells + cells[:3]]
     )  # fmt: skip
-    NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(
+        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     outputs = [cell.outputs for cell in notebook.cells]
     said = "skip {'command': 'pwd'}\n"
     assert [output.text for number in (1, 2, 6, 7) for output in outputs[number]] == [said] * 4

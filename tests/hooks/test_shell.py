@@ -8,10 +8,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import hookwright as hw
 import pytest
 from support import EVENTS, NOTIFY_ONLY, Dispatch, fields_of
-
-import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 
@@ -20,7 +19,9 @@ def _written(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_bytes()))
 
 
-def test_the_event_arrives_on_stdin_as_one_json_document(dispatch: Dispatch, chain: hw.HookChain, tmp_path: Path) -> None:
+def test_the_event_arrives_on_stdin_as_one_json_document(
+    dispatch: Dispatch, chain: hw.HookChain, tmp_path: Path
+) -> None:
     chain.add(hw.ShellHook("pre_tool_execution", f"cat > {tmp_path}/stdin", name="save"))
     text = '{"command":   "ls"}'
     common = {"session_id": "s1", "turn_id": "t1", "agent": "ann", "cwd": str(tmp_path), "continuation": 2}
@@ -51,10 +52,12 @@ def test_every_field_of_every_event_is_in_the_document(chain: hw.HookChain, even
     assert {name: document[name] for name in EVENTS[event]["readable"]} == fields_of(event)
 
 
-def test_text_of_any_length_and_script_arrives_as_it_was(dispatch: Dispatch, chain: hw.HookChain, tmp_path: Path) -> None:
+def test_text_of_any_length_and_script_arrives_as_it_was(
+    dispatch: Dispatch, chain: hw.HookChain, tmp_path: Path
+) -> None:
     chain.add(hw.ShellHook("post_tool_execution", f"cat > {tmp_path}/stdin", name="save"))
     chain.add(hw.ShellHook("post_tool_execution", "exit 0", name="unread"))
-    whole = "汉字 and 😀 and \u0000\u001f\"\\ é" * 11_000  # Some 300 kB of characters of one to four bytes.
+    whole = '汉字 and 😀 and \u0000\u001f"\\ é' * 11_000  # Some 300 kB of characters of one to four bytes.
     for cut in range(5):  # Wherever the pipe cuts the text, no character is lost.
         text = "x" * cut + whole
         outcome = dispatch(chain, "post_tool_execution", tool_name="cat", tool_result=text)
@@ -109,7 +112,9 @@ def test_the_shell_is_no_login_shell(chain: hw.HookChain, tmp_path: Path, monkey
 
 def test_noise_before_the_answer_is_passed_over_and_noted(dispatch: Dispatch, chain: hw.HookChain) -> None:
     chain.add(
-        hw.ShellHook("pre_tool_execution", "echo nvm loaded; echo; echo hi; echo '{\"action\": \"skip\"}'; echo", name="n"),
+        hw.ShellHook(
+            "pre_tool_execution", 'echo nvm loaded; echo; echo hi; echo \'{"action": "skip"}\'; echo', name="n"
+        ),
     )
     outcome = dispatch(chain, "pre_tool_execution", **CALL)
     assert outcome.action == "skip"
@@ -122,7 +127,11 @@ BLOCKED = {
     event: (
         "retry"
         if event in ("stop", "teammate_idle")
-        else "skip" if "skip" in row["halting"] else "stop" if "stop" in row["halting"] else "failed"
+        else "skip"
+        if "skip" in row["halting"]
+        else "stop"
+        if "stop" in row["halting"]
+        else "failed"
     )
     for event, row in EVENTS.items()
 }

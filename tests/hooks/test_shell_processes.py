@@ -7,10 +7,9 @@ import gc
 import os
 from pathlib import Path
 
+import hookwright as hw
 import pytest
 from support import Dispatch, Stopwatch, children, descriptors, processes_of_group
-
-import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 MEGABYTE = 1024 * 1024
@@ -23,7 +22,7 @@ def _group(path: Path) -> int:
 def test_a_background_child_does_not_delay_the_answer_and_is_killed(
     dispatch: Dispatch, chain: hw.HookChain, tmp_path: Path
 ) -> None:
-    command = f"echo $$ > {tmp_path}/group; sleep 30 & echo '{{\"action\": \"skip\"}}'"
+    command = f'echo $$ > {tmp_path}/group; sleep 30 & echo \'{{"action": "skip"}}\''
     chain.add(hw.ShellHook("pre_tool_execution", command, name="parent", role="gate"))
     dispatch(chain, "pre_tool_execution", **CALL)  # The first of a process starts the runtime.
     outcome = dispatch(chain, "pre_tool_execution", **CALL)
@@ -34,13 +33,21 @@ def test_a_background_child_does_not_delay_the_answer_and_is_killed(
 
 @pytest.mark.parametrize(
     "command",
-    ["sleep 30", "sleep 30 & sleep 30", "trap '' TERM; sleep 30", "trap '' TERM; while :; do sleep 1; done", "cat >&2; sleep 30"],
+    [
+        "sleep 30",
+        "sleep 30 & sleep 30",
+        "trap '' TERM; sleep 30",
+        "trap '' TERM; while :; do sleep 1; done",
+        "cat >&2; sleep 30",
+    ],
 )
 def test_a_timeout_ends_the_whole_group_within_its_grace(
     dispatch: Dispatch, chain: hw.HookChain, command: str, tmp_path: Path
 ) -> None:
     chain.add(
-        hw.ShellHook("pre_tool_execution", f"echo $$ > {tmp_path}/group; {command}", name="slow", role="gate", timeout=1)
+        hw.ShellHook(
+            "pre_tool_execution", f"echo $$ > {tmp_path}/group; {command}", name="slow", role="gate", timeout=1
+        )
     )
     watch = Stopwatch()
     outcome = dispatch(chain, "pre_tool_execution", **CALL)
