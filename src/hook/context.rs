@@ -159,7 +159,7 @@ impl EventContext {
         document.insert("continuation".into(), self.scope.continuation.into());
         document.insert("budget_ms".into(), self.budget_ms().into());
         for (field, payload) in &self.fields {
-            let value = payload.json().map_err(|error| format!("the field {field:?} has no JSON form: {error}"))?;
+            let value = payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))?;
             if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
                 document.insert("tool_arguments_json".into(), value.to_string().into());
             }
