@@ -15,6 +15,7 @@ use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
 use super::function::{Mode, PythonHook};
 use super::outcome::PyOutcome;
+use super::watchdog::Watch;
 use crate::hook::filter::FilterSpec;
 use crate::hook::level::Level;
 use crate::hook::{
@@ -162,10 +163,11 @@ fn default_scope() -> &'static Arc<Scope> {
 
 /// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
 pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
+    let mut watch = Watch::open(py)?;
     while dispatch.next().is_some() {
         let call = dispatch.call();
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-            Some(hook) => hook.call_blocking(py, &call),
+            Some(hook) => hook.call_blocking(py, &mut watch, &call),
             None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))?,
         };
         dispatch.complete(answer).map_err(into_pyerr)?;

@@ -17,6 +17,7 @@ use super::bridge::{self, Ticket};
 use super::chain::PyHookChain;
 use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
 use super::outcome::PyOutcome;
+use super::watchdog::Watch;
 use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply};
 
 /// How long a cancelled coroutine may still wait while it cleans up.
@@ -54,7 +55,7 @@ impl AsyncCall {
         Ok(AsyncCall { coroutine: coroutine.unbind(), deadline, proxy: None, overdue: false, cancelled: false })
     }
 
-    fn step<'py>(&mut self, py: Python<'py>, sent: Sent) -> Step<'py, function::Called<'py>> {
+    fn step<'py>(&mut self, py: Python<'py>, watch: &mut Watch, sent: Sent) -> Step<'py, function::Called<'py>> {
         let expired = match self.proxy.take() {
             Some(proxy) => proxy.bind(py).getattr("expired").and_then(|flag| flag.is_truthy()).unwrap_or(false),
             None => false,
@@ -74,7 +75,7 @@ impl AsyncCall {
         let deadline = self.deadline;
         let coroutine = self.coroutine.bind(py);
         let mut returned = None;
-        let result = guarded(py, deadline, || match sent {
+        let result = guarded(py, watch, deadline, || match sent {
             Sent::Value => match coroutine.cast::<pyo3::types::PyIterator>() {
                 Ok(iterator) => match iterator.send(py.None().bind(py))? {
                     PySendResult::Next(value) => Ok(value),
@@ -131,7 +132,9 @@ impl AsyncCall {
     fn close(&self, py: Python<'_>) {
         let until = Instant::now() + GRACE;
         // What it raises while it is closed concerns nobody.
-        drop(guarded(py, until, || self.coroutine.bind(py).call_method0("close")));
+        drop(Watch::open(py).map(|mut watch| {
+            drop(guarded(py, &mut watch, until, || self.coroutine.bind(py).call_method0("close")));
+        }));
     }
 }
 
@@ -200,12 +203,13 @@ impl Arun {
             }
             State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
         };
+        let mut watch = Watch::open(py)?;
         let mut sent = Some(sent);
         loop {
             let answer = match pending.take() {
                 Some(mut waiting) => {
                     let sent = sent.take().unwrap_or(Sent::Value);
-                    match resume(py, &mut waiting, sent, &dispatch) {
+                    match resume(py, &mut watch, &mut waiting, sent, &dispatch) {
                         Step::Wait(future) => {
                             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                             *state = State::Running { dispatch, pending: Some(waiting) };
@@ -222,7 +226,7 @@ impl Arun {
                         let outcome = PyOutcome::from_outcome(self.chain.get().chain.finish(*dispatch));
                         return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
                     }
-                    match begin(py, &dispatch) {
+                    match begin(py, &mut watch, &dispatch) {
                         Ok(Begun::Answer(answer)) => {
                             dispatch.complete(answer).map_err(into_pyerr)?;
                             warn_if_slow(py, &dispatch);
@@ -262,7 +266,7 @@ enum Begun {
     Waits(Pending),
 }
 
-fn begin(py: Python<'_>, dispatch: &Dispatch) -> PyResult<Begun> {
+fn begin(py: Python<'_>, watch: &mut Watch, dispatch: &Dispatch) -> PyResult<Begun> {
     let call = dispatch.call();
     let entry = dispatch.entry();
     let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>() else {
@@ -280,7 +284,7 @@ fn begin(py: Python<'_>, dispatch: &Dispatch) -> PyResult<Begun> {
             let arguments = hook.arguments(py, &call)?;
             Ok(RUN.import(py, "hookwright._workers", "in_thread")?.call1((&hook.callable, arguments))?)
         }
-        Mode::Inline | Mode::Async => hook.call_inline(py, &call),
+        Mode::Inline | Mode::Async => hook.call_inline(py, watch, &call),
     };
     match value {
         Ok(value) if value.is_none() => Ok(Begun::Answer(Ok(HookReply::default()))),
@@ -294,12 +298,13 @@ fn begin(py: Python<'_>, dispatch: &Dispatch) -> PyResult<Begun> {
 
 fn resume<'py>(
     py: Python<'py>,
+    watch: &mut Watch,
     waiting: &mut Pending,
     sent: Sent,
     dispatch: &Dispatch,
 ) -> Step<'py, Result<HookReply, HookFailure>> {
     match waiting {
-        Pending::Coroutine(call) => match call.step(py, sent) {
+        Pending::Coroutine(call) => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
             Step::Done(Ok(value)) => {
@@ -314,7 +319,7 @@ fn resume<'py>(
                 }
             }
         },
-        Pending::Foreign { call, ticket } => match call.step(py, sent) {
+        Pending::Foreign { call, ticket } => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
             Step::Done(Ok(_)) => Step::Done(
@@ -382,7 +387,8 @@ impl HookCall {
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut call) = taken else { return Err(PyRuntimeError::new_err("this call is over")) };
-        match call.step(py, sent) {
+        let mut watch = Watch::open(py)?;
+        match call.step(py, &mut watch, sent) {
             Step::Wait(future) => {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
                 Ok(future)

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::convert::to_json;
 use super::event::arguments;
 use super::result::PyHookResult;
-use super::watchdog;
+use super::watchdog::{self, Watch};
 use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
 
 /// How a function is run.
@@ -66,16 +66,16 @@ impl PythonHook {
     }
 
     /// Calls the function on this thread under a deadline.
-    pub fn call_inline<'py>(&self, py: Python<'py>, call: &Call<'_>) -> Called<'py> {
+    pub fn call_inline<'py>(&self, py: Python<'py>, watch: &mut Watch, call: &Call<'_>) -> Called<'py> {
         let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
-        guarded(py, call.deadline, || self.callable.bind(py).call1(arguments.bind(py)))
+        guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py)))
     }
 
     /// Runs the hook to its end on behalf of a thread that may block.
-    pub fn call_blocking(&self, py: Python<'_>, call: &Call<'_>) -> Result<HookReply, HookFailure> {
+    pub fn call_blocking(&self, py: Python<'_>, watch: &mut Watch, call: &Call<'_>) -> Result<HookReply, HookFailure> {
         match self.mode {
             Mode::Inline => {
-                let value = self.call_inline(py, call)?;
+                let value = self.call_inline(py, watch, call)?;
                 if value.is_none() {
                     return Ok(HookReply::default());
                 }
@@ -85,7 +85,7 @@ impl PythonHook {
                 self.read(&value)
             }
             Mode::Async => {
-                let coroutine = self.call_inline(py, call)?;
+                let coroutine = self.call_inline(py, watch, call)?;
                 self.read(&self.block_on(py, &coroutine, call.deadline)?)
             }
             Mode::Thread => {
@@ -166,12 +166,13 @@ impl PythonHook {
 /// Runs `code` under a deadline on this thread and tells a deadline from a failure.
 pub fn guarded<'py>(
     py: Python<'py>,
+    watch: &mut Watch,
     deadline: Instant,
     code: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> Called<'py> {
-    let armed = watchdog::arm(py, deadline).map_err(|error| failure(py, error))?;
+    watch.arm(deadline);
     let result = code();
-    let fired = armed.disarm(py).map_err(|error| failure(py, error))?;
+    let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
         Ok(value) if !fired => Ok(value),
         // Late, or it swallowed the deadline's exception: either way it did not answer in time.
@@ -228,7 +229,10 @@ fn seconds_until(deadline: Instant) -> f64 {
 
 impl Hook for PythonHook {
     fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure> {
-        Python::attach(|py| self.call_blocking(py, &call))
+        Python::attach(|py| {
+            let mut watch = Watch::open(py).map_err(|error| failure(py, error))?;
+            self.call_blocking(py, &mut watch, &call)
+        })
     }
 
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
