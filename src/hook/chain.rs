@@ -269,12 +269,24 @@ impl HookChain {
         scope: &Arc<Scope>,
         fields: impl FnOnce() -> Vec<(Field, Payload)>,
     ) -> Option<Dispatch> {
+        self.begin_within(event, scope, fields, None)
+    }
+
+    /// The same with at most `limit` for the whole dispatch, where that is less than the chain's budget.
+    pub fn begin_within(
+        &self,
+        event: Event,
+        scope: &Arc<Scope>,
+        fields: impl FnOnce() -> Vec<(Field, Payload)>,
+        limit: Option<Duration>,
+    ) -> Option<Dispatch> {
         let snapshot = self.snapshot.load();
         let entries = snapshot.of(event);
         if entries.is_empty() {
             return None;
         }
-        let context = EventContext::new(event, scope.clone(), fields(), Instant::now(), snapshot.budget);
+        let budget = limit.map_or(snapshot.budget, |limit| limit.min(snapshot.budget));
+        let context = EventContext::new(event, scope.clone(), fields(), Instant::now(), budget);
         Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow))
     }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Why a value could not be rendered as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +92,12 @@ impl Payload {
 impl From<Value> for Payload {
     fn from(value: Value) -> Self {
         Payload(Arc::new(Inner { source: Source::Json(value), json: OnceLock::new(), rendition: OnceLock::new() }))
+    }
+}
+
+impl From<Map<String, Value>> for Payload {
+    fn from(object: Map<String, Value>) -> Self {
+        Value::Object(object).into()
     }
 }
 
