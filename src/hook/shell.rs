@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::context::EventContext;
 use super::entry::{BoxFuture, Call, Hook, HookFailure, HookReply, Verdict};
+use super::moment::Moment;
 use super::result::HookResult;
 use crate::process::{self, Capture, OutputStream, ProcessOutput, ProcessSpec, Status, StopReason};
 use crate::runtime;
@@ -36,14 +37,14 @@ impl ShellHook {
         ShellHook { command: command.into(), folder }
     }
 
-    fn specification(&self, context: &EventContext, deadline: Instant) -> Result<ProcessSpec, HookFailure> {
+    fn specification(&self, context: &EventContext, deadline: Moment) -> Result<ProcessSpec, HookFailure> {
         let document = Value::Object(context.document().map_err(HookFailure::failed)?);
         let cwd = if context.scope.cwd.as_os_str().is_empty() {
             std::env::current_dir().map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?
         } else {
             context.scope.cwd.clone()
         };
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let left = deadline.left().max(Duration::from_millis(1));
         let folder = self.folder.clone().unwrap_or_else(|| cwd.clone());
         let mut spec = ProcessSpec::shell(&self.command)
             .environment("HOOKWRIGHT_EVENT", context.event.as_str())
@@ -179,7 +180,7 @@ impl Hook for ShellHook {
     }
 
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
-        Box::pin(answer(self.specification(&context, deadline)))
+        Box::pin(answer(self.specification(&context, deadline.into())))
     }
 
     fn as_any(&self) -> &dyn Any {

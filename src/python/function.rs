@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -15,7 +14,7 @@ use super::convert::to_json;
 use super::event::arguments;
 use super::result::PyHookResult;
 use super::watchdog::{self, Watch};
-use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
+use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Moment, Role, Verdict};
 
 /// How a function is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,13 +75,7 @@ impl PythonHook {
         match self.mode {
             Mode::Inline => {
                 let value = self.call_inline(py, watch, call)?;
-                if value.is_none() {
-                    return Ok(HookReply::default());
-                }
-                if is_awaitable(&value) {
-                    return self.read(&self.block_on(py, &value, call.deadline)?);
-                }
-                self.read(&value)
+                self.read_blocking(py, &value, call.deadline)
             }
             Mode::Async => {
                 let coroutine = self.call_inline(py, watch, call)?;
@@ -100,8 +93,21 @@ impl PythonHook {
         }
     }
 
+    /// Reads what an inline function returned; a coroutine is run to its end first.
+    pub fn read_blocking(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        deadline: Moment,
+    ) -> Result<HookReply, HookFailure> {
+        if !value.is_none() && is_awaitable(value) {
+            return self.read(&self.block_on(py, value, deadline)?);
+        }
+        self.read(value)
+    }
+
     /// Runs an awaitable on the helper thread's loop while this thread waits.
-    fn block_on<'py>(&self, py: Python<'py>, awaitable: &Bound<'py, PyAny>, deadline: Instant) -> Called<'py> {
+    fn block_on<'py>(&self, py: Python<'py>, awaitable: &Bound<'py, PyAny>, deadline: Moment) -> Called<'py> {
         static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let call = super::drive::HookCall::new(awaitable, deadline).map_err(|error| failure(py, error))?;
         RUN.import(py, "hookwright._workers", "run_on_private_loop")
@@ -164,31 +170,36 @@ impl PythonHook {
 }
 
 /// Runs `code` under a deadline on this thread and tells a deadline from a failure.
-pub fn guarded<'py>(
-    py: Python<'py>,
+#[inline]
+pub fn guarded<T>(
+    py: Python<'_>,
     watch: &mut Watch,
-    deadline: Instant,
-    code: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
-) -> Called<'py> {
+    deadline: Moment,
+    code: impl FnOnce() -> PyResult<T>,
+) -> Result<T, HookFailure> {
     watch.arm(deadline);
     let result = code();
     let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
         Ok(value) if !fired => Ok(value),
+        result => Err(ended(py, result.err(), fired)),
+    }
+}
+
+/// Why code that was guarded has no result.
+#[cold]
+fn ended(py: Python<'_>, error: Option<PyErr>, fired: bool) -> HookFailure {
+    match error {
         // Late, or it swallowed the deadline's exception: either way it did not answer in time.
-        Ok(_) => Err(HookFailure::Timeout("it did not answer before its deadline".into())),
-        Err(error) => {
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                return Err(HookFailure::Abort(Box::new(error)));
-            }
-            let class = watchdog::deadline_class(py).map_err(|error| failure(py, error))?;
-            match (error.get_type(py).is(class), fired) {
-                (_, true) => Err(HookFailure::Timeout("it was still running at its deadline and was ended".into())),
-                // The deadline of an outer hook, on its way out.
-                (true, false) => Err(HookFailure::Abort(Box::new(error))),
-                (false, false) => Err(failure(py, error)),
-            }
-        }
+        None => HookFailure::Timeout("it did not answer before its deadline".into()),
+        Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => HookFailure::Abort(Box::new(error)),
+        Some(_) if fired => HookFailure::Timeout("it was still running at its deadline and was ended".into()),
+        Some(error) => match watchdog::deadline_class(py) {
+            // The deadline of an outer hook, on its way out.
+            Ok(class) if error.get_type(py).is(class) => HookFailure::Abort(Box::new(error)),
+            Ok(_) => failure(py, error),
+            Err(error) => failure(py, error),
+        },
     }
 }
 
@@ -223,8 +234,8 @@ pub fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
         && value.hasattr("__await__").unwrap_or(false)
 }
 
-fn seconds_until(deadline: Instant) -> f64 {
-    deadline.saturating_duration_since(Instant::now()).as_secs_f64()
+fn seconds_until(deadline: Moment) -> f64 {
+    deadline.left().as_secs_f64()
 }
 
 impl Hook for PythonHook {
@@ -235,7 +246,11 @@ impl Hook for PythonHook {
         })
     }
 
-    fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
+    fn call_async(
+        &self,
+        context: Arc<EventContext>,
+        deadline: std::time::Instant,
+    ) -> BoxFuture<Result<HookReply, HookFailure>> {
         // Reached only when the core itself drives a chain that has Python hooks in it, which no host does today.
         drop((context, deadline));
         let error = PyRuntimeError::new_err("a Python hook runs where Python runs: await the chain from Python");

@@ -9,11 +9,13 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+
+use crate::hook::Moment;
 
 // A slot is one word, so that its deadline and its state change together: nanoseconds, and below them two bits of state.
 // An idle slot is zero.
@@ -58,12 +60,9 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nanoseconds since an arbitrary point in this process; what is too far away for a slot (146 years) is cut off.
-fn nanoseconds(at: Instant) -> u64 {
-    static BASE: OnceLock<Instant> = OnceLock::new();
-    let since = at.saturating_duration_since(*BASE.get_or_init(Instant::now));
-    let whole = since.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(since.subsec_nanos()));
-    whole.min(u64::MAX >> STATE_BITS)
+/// A deadline as it stands in a slot; what is too far away (146 years) is cut off.
+fn nanoseconds(at: Moment) -> u64 {
+    at.nanoseconds().min(u64::MAX >> STATE_BITS)
 }
 
 struct Levels {
@@ -112,7 +111,7 @@ impl Watch {
     }
 
     /// Arms the level. [`Watch::disarm`] must be called before Python code of the caller runs again.
-    pub fn arm(&mut self, deadline: Instant) {
+    pub fn arm(&mut self, deadline: Moment) {
         let at = nanoseconds(deadline);
         self.armed = word(at, RUNNING);
         // The exchange and the load that follows it stand in one total order with what `watch` does: either it sees
@@ -155,7 +154,7 @@ impl Drop for Watch {
 
 /// What is left of the innermost deadline that is armed on this thread, in seconds.
 pub fn seconds_left() -> Option<f64> {
-    let now = nanoseconds(Instant::now());
+    let now = nanoseconds(Moment::now());
     LEVELS.with_borrow(|levels| {
         let levels = levels.as_ref()?;
         let open = levels.slots.iter().take(levels.depth).rev();
@@ -201,7 +200,7 @@ fn watch() {
     let mut guard = registry();
     loop {
         NEXT.store(u64::MAX, Ordering::SeqCst);
-        let now = nanoseconds(Instant::now());
+        let now = nanoseconds(Moment::now());
         let mut next = u64::MAX;
         let mut due = Vec::new();
         for slot in guard.slots.iter().filter_map(std::sync::Weak::upgrade) {
@@ -239,7 +238,7 @@ fn watch() {
 fn fire(py: Python<'_>, slot: &Slot) {
     let before = slot.word.load(Ordering::SeqCst);
     // The slot may have been disarmed, or armed again, while this thread waited for the interpreter.
-    let now = Instant::now();
+    let now = Moment::now();
     if !matches!(state_of(before), RUNNING | FIRED)
         || deadline_of(before) > nanoseconds(now)
         || slot.word.compare_exchange(before, word(0, FIRING), Ordering::SeqCst, Ordering::SeqCst).is_err()
