@@ -89,22 +89,26 @@ impl Dispatch {
         None
     }
 
+    #[inline]
     fn set_deadline(&mut self) -> Moment {
         self.deadline = (self.boundary + self.entry().meta.timeout).min(self.outcome.context.budget_end);
         self.deadline
     }
 
     /// What to call the present hook with.
+    #[inline]
     pub fn call(&self) -> Call<'_> {
         Call { context: &self.outcome.context, rendition: &self.rendition, deadline: self.deadline }
     }
 
     /// The hook whose turn it is. Valid after [`Dispatch::next`] returned a deadline.
+    #[inline]
     pub fn entry(&self) -> &Arc<Entry> {
         &self.outcome.entries[self.position]
     }
 
     /// The event as the present hook sees it.
+    #[inline]
     pub fn context(&self) -> &Arc<EventContext> {
         &self.outcome.context
     }

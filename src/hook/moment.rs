@@ -4,7 +4,7 @@
 use std::ops::Add;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 /// A point in time on the monotonic clock, in nanoseconds since an arbitrary point. Good for 584 years.
 ///
@@ -22,18 +22,22 @@ pub struct Moment(u64);
 
 impl Moment {
     /// Now.
+    #[inline]
     pub fn now() -> Self {
-        let now = clock_gettime(ClockId::Monotonic);
+        // It fails for a clock that the system does not have and for a bad pointer; there is neither here.
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every system has a monotonic clock");
         // The clock starts at zero when the machine does, so neither part is negative.
-        Moment((now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64))
+        Moment((now.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec() as u64))
     }
 
     /// Nanoseconds since the clock's own beginning.
+    #[inline]
     pub const fn nanoseconds(self) -> u64 {
         self.0
     }
 
     /// The time from `earlier` to this moment; zero if it is not earlier.
+    #[inline]
     pub const fn since(self, earlier: Moment) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -61,6 +65,7 @@ impl From<Instant> for Moment {
 }
 
 /// As one number; what is longer than 584 years is cut off.
+#[inline]
 fn nanoseconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(duration.subsec_nanos()))
 }
@@ -68,6 +73,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 impl Add<Duration> for Moment {
     type Output = Moment;
 
+    #[inline]
     fn add(self, duration: Duration) -> Moment {
         Moment(self.0.saturating_add(nanoseconds(duration)))
     }

@@ -111,6 +111,7 @@ impl Watch {
     }
 
     /// Arms the level. [`Watch::disarm`] must be called before Python code of the caller runs again.
+    #[inline]
     pub fn arm(&mut self, deadline: Moment) {
         let at = nanoseconds(deadline);
         self.armed = word(at, RUNNING);
@@ -118,17 +119,22 @@ impl Watch {
         // this deadline, or this thread sees that it would sleep past it.
         self.slot.word.swap(self.armed, Ordering::SeqCst);
         if at < NEXT.load(Ordering::SeqCst) {
-            let _registry = registry();
-            WAKE.notify_one();
+            wake();
         }
     }
 
     /// Ends the deadline. Returns whether it fired; whatever was raised and not yet delivered is taken back.
+    #[inline]
     pub fn disarm(&mut self, py: Python<'_>) -> PyResult<bool> {
         let armed = std::mem::replace(&mut self.armed, IDLE);
-        if self.slot.word.compare_exchange(armed, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            return Ok(false);
+        match self.slot.word.compare_exchange(armed, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Ok(false),
+            Err(_) => self.take_back(py),
         }
+    }
+
+    #[cold]
+    fn take_back(&mut self, py: Python<'_>) -> PyResult<bool> {
         while state_of(self.slot.word.load(Ordering::SeqCst)) == FIRING {
             std::hint::spin_loop();
         }
@@ -150,6 +156,13 @@ impl Drop for Watch {
             Python::try_attach(|py| drop(self.disarm(py)));
         }
     }
+}
+
+/// Has the thread look at the slots again.
+#[cold]
+fn wake() {
+    let _registry = registry();
+    WAKE.notify_one();
 }
 
 /// What is left of the innermost deadline that is armed on this thread, in seconds.
