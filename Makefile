@@ -67,7 +67,7 @@ environment:
 
 .PHONY: demo
 demo: environment ## Run a guarded agent on a copy of this repository
-	$(call build_extension,dev-release)
+	$(call build_extension,$(TEST_PROFILE))
 	@$(BIN)/python -m hookwright demo $(DEMO_ARGS)
 
 .PHONY: test

@@ -1,8 +1,9 @@
 //! The one tokio runtime of a process: made on first use, forgotten in a forked child, shut down in bounded time.
 
+use std::cell::RefCell;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -24,6 +25,36 @@ enum Slot {
 }
 
 static SLOT: Mutex<Slot> = Mutex::new(Slot::Empty);
+/// How many threads wait in [`block_on_ticking`]; told when one has ended.
+static WAITING: Mutex<usize> = Mutex::new(0);
+static WAIT_ENDED: Condvar = Condvar::new();
+
+thread_local! {
+    /// The locks of this module, held by the forking thread across a fork.
+    static FORKING: RefCell<Option<(MutexGuard<'static, Slot>, MutexGuard<'static, usize>)>> =
+        const { RefCell::new(None) };
+}
+
+fn waiting() -> MutexGuard<'static, usize> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One thread that waits, for as long as this lives.
+struct Waiting;
+
+impl Waiting {
+    fn begin() -> Self {
+        *waiting() += 1;
+        Waiting
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        *waiting() -= 1;
+        WAIT_ENDED.notify_all();
+    }
+}
 
 fn slot() -> MutexGuard<'static, Slot> {
     SLOT.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,14 +80,29 @@ pub fn runtime() -> Result<Arc<Runtime>, RuntimeError> {
     Ok(fresh)
 }
 
-/// Ends the runtime, giving what still runs `patience` to finish. Later uses are refused.
+fn is_shut_down() -> bool {
+    matches!(&*slot(), Slot::ShutDown { pid } if *pid == std::process::id())
+}
+
+/// Ends the runtime: waits end at their next tick, and what still runs is dropped, all within `patience`. Later uses are
+/// refused.
 pub fn shut_down(patience: Duration) {
+    let until = Instant::now() + patience;
     let pid = std::process::id();
     let before = std::mem::replace(&mut *slot(), Slot::ShutDown { pid });
+    let mut count = waiting();
+    while *count > 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        count = WAIT_ENDED.wait_timeout(count, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    drop(count);
     match before {
         Slot::Running { pid: owner, runtime } if owner == pid => {
             if let Some(runtime) = Arc::into_inner(runtime) {
-                runtime.shutdown_timeout(patience);
+                runtime.shutdown_timeout(until.saturating_duration_since(Instant::now()));
             }
         }
         // Another process's runtime, or one that a thread still uses: leave it to the operating system.
@@ -64,20 +110,42 @@ pub fn shut_down(patience: Duration) {
     }
 }
 
+/// Before a fork: nobody may be in the middle of this module's state.
+pub fn before_fork() {
+    FORKING.with_borrow_mut(|forking| *forking = Some((slot(), waiting())));
+}
+
+/// After a fork, in the parent.
+pub fn after_fork_in_parent() {
+    FORKING.with_borrow_mut(|forking| *forking = None);
+}
+
+/// After a fork, in the child: the runtime is the parent's, and so is whoever waits for it.
+pub fn after_fork_in_child() {
+    FORKING.with_borrow_mut(|forking| {
+        if let Some((mut slot, mut waiting)) = forking.take() {
+            *waiting = 0;
+            std::mem::forget(std::mem::replace(&mut *slot, Slot::Empty));
+        }
+    });
+}
+
 /// Waits for `future` on the calling thread, looking up every `tick` to ask `check` whether to go on.
 ///
 /// # Errors
-/// What `check` returns; the future is dropped then.
+/// What `check` returns, or that the process is exiting; the future is dropped then.
 pub fn block_on_ticking<T, E: From<RuntimeError>>(
     future: impl Future<Output = T>,
     tick: Duration,
     mut check: impl FnMut() -> Result<(), E>,
 ) -> Result<T, E> {
+    let _waiting = Waiting::begin();
     runtime()?.block_on(async {
         let mut future = std::pin::pin!(future);
         loop {
             match tokio::time::timeout(tick, &mut future).await {
                 Ok(value) => return Ok(value),
+                Err(_) if is_shut_down() => return Err(RuntimeError::ShutDown.into()),
                 Err(_) => check()?,
             }
         }

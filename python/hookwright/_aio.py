@@ -24,6 +24,7 @@ class _Proxy(asyncio.Future[None]):
     """
 
     expired = False
+    cancel_asked = False
 
     def __init__(self, inner: asyncio.Future[Any], seconds: float) -> None:
         loop = inner.get_loop()
@@ -47,7 +48,10 @@ class _Proxy(asyncio.Future[None]):
             self.set_result(None)
 
     def cancel(self, msg: Any = None) -> bool:
-        return not self.done() and self._inner.cancel(msg)
+        if self.done():
+            return False
+        self.cancel_asked = True
+        return self._inner.cancel(msg)
 
 
 def proxy(future: Any, seconds: float) -> _Proxy | None:
@@ -95,8 +99,10 @@ def open_future() -> tuple[asyncio.Future[None], Callable[[], None]]:
     return future, wake
 
 
-def is_being_cancelled() -> bool:
-    """Whether the running task has a cancellation that it has not taken back (3.11 and later)."""
-    task = asyncio.current_task()
-    cancelling = getattr(task, "cancelling", None)
-    return bool(cancelling and cancelling())
+def cancel_requests() -> int:
+    """How many cancellations the running task has that it has not taken back; 0 before Python 3.11."""
+    try:
+        cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    except RuntimeError:  # No loop runs here.
+        return 0
+    return cancelling() if cancelling else 0

@@ -11,8 +11,9 @@ import contextvars
 import os
 import queue
 import threading
+import time
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ._watchdog import Deadline
@@ -23,10 +24,40 @@ T = TypeVar("T")
 _IDLE_SECONDS = 10.0
 
 
+#: How often a synchronous wait inside an event loop looks whether its task is to be cancelled, in seconds.
+_LOOK_SECONDS = 0.02
+
+
+class CallerCancelled(asyncio.CancelledError):
+    """The task in which a chain runs synchronously was asked to cancel, as asyncio does at Ctrl-C."""
+
+
+def _wait(finished: threading.Event, seconds: float) -> bool:
+    """Waits until ``finished``, ``seconds`` at most.
+
+    Raises:
+        CallerCancelled: when this runs in a task that is asked to cancel meanwhile (from Python 3.11 on).
+    """
+    try:
+        cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    except RuntimeError:  # No loop runs here, so nothing but a signal can ask for anything.
+        cancelling = None
+    if cancelling is None:
+        return finished.wait(seconds)
+    before = cancelling()
+    end = time.monotonic() + seconds
+    while not finished.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+        if cancelling() > before:
+            raise CallerCancelled()
+        if time.monotonic() >= end:
+            return False
+    return True
+
+
 class _Job:
     """One call that runs on a worker thread, and whoever waits for it."""
 
-    __slots__ = ("_call", "_done", "_lock", "error", "value")
+    __slots__ = ("_call", "_done", "error", "value")
 
     def __init__(self, call: Callable[[], Any], done: Callable[[], None]) -> None:
         self._call = call
@@ -81,16 +112,15 @@ class _Pool:
 
 
 _pool = _Pool()
-_loop: asyncio.AbstractEventLoop | None = None
-_loop_lock = threading.Lock()
+#: The private loops that nobody waits on; appending and popping are atomic.
+_loops: list[_PrivateLoop] = []
 
 
 def _after_fork() -> None:
     """A forked child has none of its parent's threads."""
-    global _pool, _loop, _loop_lock
+    global _pool
     _pool = _Pool()
-    _loop = None
-    _loop_lock = threading.Lock()
+    _loops.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -106,7 +136,7 @@ def call_in_thread(function: Callable[..., T], arguments: tuple[Any, ...], secon
     context = contextvars.copy_context()
     job = _Job(lambda: context.run(function, *arguments), finished.set)
     _pool.submit(job)
-    if not finished.wait(seconds):
+    if not _wait(finished, seconds):
         raise Deadline("its thread had not returned at the deadline and was left behind")
     return job.result()  # type: ignore[no-any-return]
 
@@ -131,67 +161,79 @@ async def in_thread(function: Callable[..., T], arguments: tuple[Any, ...]) -> T
     return job.result()  # type: ignore[no-any-return]
 
 
-def _private_loop() -> asyncio.AbstractEventLoop:
-    global _loop
-    with _loop_lock:
-        if _loop is None or _loop.is_closed():
-            loop = asyncio.new_event_loop()
+class _PrivateLoop:
+    """An event loop on a thread of its own, for one synchronous wait at a time."""
 
-            def serve() -> None:
-                asyncio.set_event_loop(loop)
-                loop.run_forever()
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self._serve, name="hookwright-loop", daemon=True).start()
 
-            threading.Thread(target=serve, name="hookwright-loop", daemon=True).start()
-            _loop = loop
-        return _loop
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
 
 
-def _forget_loop(stuck: asyncio.AbstractEventLoop) -> None:
-    global _loop
-    with _loop_lock:
-        if _loop is stuck:
-            _loop = None
+def take_loop() -> _PrivateLoop:
+    """A private loop that nobody uses: the one that was used last, or a new one."""
+    try:
+        return _loops.pop()
+    except IndexError:
+        return _PrivateLoop()
 
 
-async def _await(awaitable: Awaitable[T]) -> T:
-    return await awaitable
+def give_back_loop(private: _PrivateLoop) -> None:
+    """Lets the next synchronous wait use the loop."""
+    _loops.append(private)
+
+
+class _Outcome:
+    """What became of an awaitable. Kept apart from its task: an interrupt that a task raises also ends its loop."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    async def of(self, awaitable: Awaitable[Any]) -> None:
+        try:
+            self.value = await awaitable
+        except BaseException as error:
+            self.error = error
 
 
 def run_on_private_loop(awaitable: Awaitable[T], seconds: float) -> T:
     """Runs an awaitable on a private loop's thread while this thread waits, so it works inside a running loop as well.
 
-    The awaitable keeps its own deadline; half a second later this side stops waiting whatever happens.
+    The loop that was used last is used again, so that what an asynchronous hook keeps open stays usable; a wait within
+    a wait, or on another thread, gets another loop. The awaitable keeps its own deadline; half a second later this side
+    stops waiting whatever happens, and the loop is left behind until it is free again.
 
     Raises:
         Deadline: when the deadline passed.
     """
-    loop = _private_loop()
+    private = take_loop()
     finished = threading.Event()
-    box: list[asyncio.Task[T]] = []
+    outcome = _Outcome()
+    box: list[asyncio.Task[None]] = []
     context = contextvars.copy_context()
 
-    def start() -> None:
-        coroutine: Coroutine[Any, Any, T] = _await(awaitable)
-        task = context.run(loop.create_task, coroutine)
-        box.append(task)
-        task.add_done_callback(lambda _: finished.set())
+    def end(_task: asyncio.Task[None]) -> None:
+        give_back_loop(private)
+        finished.set()
 
-    loop.call_soon_threadsafe(start)
+    def start() -> None:
+        task = context.run(private.loop.create_task, outcome.of(awaitable))
+        box.append(task)
+        task.add_done_callback(end)
+
+    private.loop.call_soon_threadsafe(start)
     try:
-        if not finished.wait(seconds + 0.5):
-            _forget_loop(loop)
+        if not _wait(finished, seconds + 0.5):
             raise Deadline("it kept its event loop from running past its deadline, and was left behind")
     except BaseException:
-        if box:
-            loop.call_soon_threadsafe(box[0].cancel)
+        private.loop.call_soon_threadsafe(lambda: [task.cancel() for task in box])
         raise
-    task = box[0]
-    if task.cancelled():
-        raise Deadline("it was cancelled")
-    error = task.exception()
-    if error is not None:
-        raise error
-    return task.result()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value  # type: ignore[no-any-return]
 
 
 def warn_of_blocking(text: str) -> None:

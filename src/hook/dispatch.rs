@@ -1,6 +1,6 @@
 //! The rules of a dispatch, once, without I/O: who runs next, and what an answer does.
 //!
-//! A driver asks [`Dispatch::next`] whom to call until when, calls the hook in its own way (on this thread, on an
+//! A driver asks [`Dispatch::advance`] whom to call until when, calls the hook in its own way (on this thread, on an
 //! event loop, on a runtime) and hands the answer to [`Dispatch::complete`]. The synchronous and the asynchronous
 //! drivers therefore cannot differ in meaning.
 
@@ -59,7 +59,7 @@ impl Dispatch {
     /// Moves to the next hook that is to run. Returns until when it may take; [`Dispatch::entry`] and
     /// [`Dispatch::call`] say what to call with what. `None`: all have had their turn.
     #[inline]
-    pub fn next(&mut self) -> Option<Moment> {
+    pub fn advance(&mut self) -> Option<Moment> {
         if self.attempts > 0 {
             return Some(self.set_deadline());
         }
@@ -101,7 +101,7 @@ impl Dispatch {
         Call { context: &self.outcome.context, rendition: &self.rendition, deadline: self.deadline }
     }
 
-    /// The hook whose turn it is. Valid after [`Dispatch::next`] returned a deadline.
+    /// The hook whose turn it is. Valid after [`Dispatch::advance`] returned a deadline.
     #[inline]
     pub fn entry(&self) -> &Arc<Entry> {
         &self.outcome.entries[self.position]
@@ -394,7 +394,7 @@ impl Dispatch {
         self.halted |= action != Action::Ask;
     }
 
-    /// The outcome, once [`Dispatch::next`] has returned `None`.
+    /// The outcome, once [`Dispatch::advance`] has returned `None`.
     pub fn finish(mut self) -> Box<Outcome> {
         self.outcome.elapsed = self.boundary.since(self.outcome.context.started);
         self.outcome

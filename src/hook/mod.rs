@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod payload;
 pub mod record;
 pub mod redact;
+pub mod replay;
 pub mod result;
 pub mod shell;
 pub mod stats;
@@ -24,7 +25,7 @@ pub mod config;
 pub mod glob;
 
 pub use builtin::FnHook;
-pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
+pub use chain::{Exchange, Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{

@@ -36,6 +36,11 @@ impl Moment {
         self.0
     }
 
+    /// The moment of which [`Moment::nanoseconds`] gave this number, in this process.
+    pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
+        Moment(nanoseconds)
+    }
+
     /// The time from `earlier` to this moment; zero if it is not earlier.
     #[inline]
     pub const fn since(self, earlier: Moment) -> Duration {

@@ -28,21 +28,28 @@ const STDERR_CAP: usize = 64 * 1024;
 pub struct ShellHook {
     command: String,
     folder: Option<PathBuf>,
+    root: Option<PathBuf>,
 }
 
 impl ShellHook {
     /// A hook that runs `command`. Its `folder`, if it has one, comes first on `PATH` and is told to it as
     /// `HOOKWRIGHT_HOOK_DIR`.
     pub fn new(command: impl Into<String>, folder: Option<PathBuf>) -> Self {
-        ShellHook { command: command.into(), folder }
+        ShellHook { command: command.into(), folder, root: None }
+    }
+
+    /// The same hook, run in `root` where an event names no working directory. Without one it is that of this process.
+    pub fn at_root(self, root: Option<PathBuf>) -> Self {
+        ShellHook { root, ..self }
     }
 
     fn specification(&self, context: &EventContext, deadline: Moment) -> Result<ProcessSpec, HookFailure> {
         let document = Value::Object(context.document().map_err(HookFailure::failed)?);
-        let cwd = if context.scope.cwd.as_os_str().is_empty() {
-            std::env::current_dir().map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?
-        } else {
-            context.scope.cwd.clone()
+        let cwd = match (&context.scope.cwd, &self.root) {
+            (cwd, _) if !cwd.as_os_str().is_empty() => cwd.clone(),
+            (_, Some(root)) => root.clone(),
+            (_, None) => std::env::current_dir()
+                .map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?,
         };
         let left = deadline.left().max(Duration::from_millis(1));
         let folder = self.folder.clone().unwrap_or_else(|| cwd.clone());

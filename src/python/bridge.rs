@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tokio::task::AbortHandle;
 
+use super::exit;
 use crate::hook::Moment;
 use crate::runtime;
 
@@ -38,7 +39,17 @@ pub fn spawn<T: Send + 'static>(
     static OPEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let opened = helper(py, &OPEN, "open_future")?.call0()?;
     let (future, wake): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
-    let wake = wake.unbind();
+    let (ticket, task) = launch(work, wake.unbind())?;
+    future.call_method1("add_done_callback", (Canceller(task),))?;
+    Ok((future, ticket))
+}
+
+/// Runs `work` on the runtime and calls `wake`, from there, when it is done. Returns the ticket for its result and the
+/// means to drop it.
+pub fn launch<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    wake: Py<PyAny>,
+) -> PyResult<(Ticket<T>, AbortHandle)> {
     let place = Arc::new(Mutex::new(None));
     let ticket = Ticket(place.clone());
     let task = runtime::runtime()?.spawn(async move {
@@ -50,8 +61,7 @@ pub fn spawn<T: Send + 'static>(
             drop(wake);
         });
     });
-    future.call_method1("add_done_callback", (Canceller(task.abort_handle()),))?;
-    Ok((future, ticket))
+    Ok((ticket, task.abort_handle()))
 }
 
 /// Ends work on the runtime when the future that stands for it was cancelled.
@@ -67,8 +77,23 @@ impl Canceller {
 }
 
 /// Waits on this thread for work of the runtime, with the interpreter released and signals looked at.
+///
+/// # Errors
+/// What a signal handler raised (an interrupt), a cancellation if this runs in an asyncio task that is asked to cancel
+/// (as asyncio does at Ctrl-C), or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
-    py.detach(|| runtime::block_on_ticking(work, TICK, || Python::attach(|py| py.check_signals())))
+    // Without asyncio there is no task; it is not imported to find that out.
+    let in_task = py.import("sys")?.getattr("modules")?.contains("asyncio")?;
+    let before = if in_task { cancel_requests(py) } else { 0 };
+    let look = |py: Python<'_>| {
+        py.check_signals()?;
+        if in_task && cancel_requests(py) > before { Err(cancelled_error(py)?) } else { Ok(()) }
+    };
+    py.detach(|| {
+        let result = runtime::block_on_ticking(work, TICK, || Python::attach(look));
+        exit::stay_if_ended_detached();
+        result
+    })
 }
 
 /// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.
@@ -86,10 +111,11 @@ pub fn cancelled_error(py: Python<'_>) -> Result<PyErr, PyErr> {
     Ok(PyErr::from_value(CLASS.import(py, "asyncio", "CancelledError")?.call0()?))
 }
 
-/// Whether the running task has been asked to cancel and has not taken it back (known from Python 3.11 on).
-pub fn is_being_cancelled(py: Python<'_>) -> bool {
+/// How often the running task has been asked to cancel and has not taken it back. Zero before Python 3.11, which does
+/// not count.
+pub fn cancel_requests(py: Python<'_>) -> i64 {
     static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    helper(py, &ASK, "is_being_cancelled").and_then(|ask| ask.call0()?.is_truthy()).unwrap_or(false)
+    helper(py, &ASK, "cancel_requests").and_then(|ask| ask.call0()?.extract()).unwrap_or(0)
 }
 
 /// The private deadline exception, to be raised on the side that waits.

@@ -13,7 +13,8 @@ use super::bridge;
 use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
-use super::function::{Mode, PythonHook};
+use super::exit;
+use super::function::{Mode, PythonHook, interrupted};
 use super::outcome::PyOutcome;
 use super::watchdog::Watch;
 use crate::hook::filter::FilterSpec;
@@ -50,6 +51,13 @@ const ON_ERROR: &[(&str, OnError)] = &[("skip", OnError::Skip), ("deny", OnError
 const LEVELS: &[(&str, Level)] =
     &[("builtin", Level::Builtin), ("user", Level::User), ("project", Level::Project), ("session", Level::Session)];
 const MODES: &[(&str, Mode)] = &[("inline", Mode::Inline), ("async", Mode::Async), ("thread", Mode::Thread)];
+
+impl Mode {
+    /// Looks a mode up.
+    pub fn parse(name: &str) -> PyResult<Self> {
+        parse("mode", name, MODES)
+    }
+}
 
 /// A positive, finite number of seconds.
 pub fn seconds(name: &str, value: f64) -> PyResult<Duration> {
@@ -132,13 +140,21 @@ fn scope_and_fields(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<(Opt
     Ok((scope, fields))
 }
 
+/// The value of a common field; an error names the field.
+fn common<'a, 'py, T: FromPyObject<'a, 'py>>(name: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        PyTypeError::new_err(format!("{name}: {}", error.value(value.py())))
+    })
+}
+
 fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
-        "session_id" => scope.session_id = value.extract()?,
-        "turn_id" => scope.turn_id = value.extract()?,
-        "agent" => scope.agent = AgentIdentity { name: value.extract()?, ..AgentIdentity::default() },
-        "cwd" => scope.cwd = value.extract::<PathBuf>()?,
-        "continuation" => scope.continuation = value.extract()?,
+        "session_id" => scope.session_id = common(name, value)?,
+        "turn_id" => scope.turn_id = common(name, value)?,
+        "agent" => scope.agent = AgentIdentity { name: common(name, value)?, ..AgentIdentity::default() },
+        "cwd" => scope.cwd = common(name, value)?,
+        "continuation" => scope.continuation = common(name, value)?,
         other => {
             let own = event.spec().readable.iter().map(|field| field.as_str());
             let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
@@ -163,9 +179,19 @@ pub fn run_blocking(py: Python<'_>, chain: &HookChain, dispatch: Dispatch) -> Py
 }
 
 fn run_boxed(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Box<Outcome>> {
+    drive(py, &mut dispatch)?;
+    Ok(chain.finish_boxed(dispatch))
+}
+
+/// Runs all hooks of a dispatch on this thread.
+pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
+    // A hook may itself run a chain: what waits in there ends with the outer hook's time.
+    let _inside = exit::enter(py);
     let mut watch = Watch::open(py)?;
-    while dispatch.next().is_some() {
-        let call = dispatch.call();
+    let outer = watch.outer_deadline();
+    while dispatch.advance().is_some() {
+        let mut call = dispatch.call();
+        call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
             Some(hook) if hook.mode == Mode::Inline => match hook.call_inline(py, &mut watch, &call) {
                 Ok(value) if value.is_none() => {
@@ -176,11 +202,12 @@ fn run_boxed(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyRes
                 Err(failure) => Err(failure),
             },
             Some(hook) => hook.call_blocking(py, &mut watch, &call),
-            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant()))?,
+            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant()))
+                .unwrap_or_else(|error| Err(interrupted(py, error))),
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
-    Ok(chain.finish_boxed(dispatch))
+    Ok(())
 }
 
 /// The native part of a chain.
@@ -253,7 +280,7 @@ impl PyHookChain {
         options: Bound<'_, PyDict>,
     ) -> PyResult<bool> {
         let meta = meta_from(py, &options, HookKind::Python)?;
-        let hook = PythonHook::new(callable, parse("mode", mode, MODES)?, meta.role);
+        let hook = PythonHook::new(callable, Mode::parse(mode)?, meta.role);
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
@@ -377,8 +404,31 @@ impl PyHookChain {
         Ok(explained.into_iter().map(|hook| (hook.name, hook.matches, hook.why, hook.warning)).collect())
     }
 
-    /// Counts and times of every hook.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Puts the hooks of configuration files into the chain, in one step and in the place of those in `remove`. Returns
+    /// what could not be added; with `whole` nothing is changed then.
+    fn _exchange(
+        &self,
+        remove: Vec<String>,
+        add: Vec<(PyRef<'_, super::config::PyDefinition>, Option<(Py<PyAny>, String)>)>,
+        switch: (Vec<String>, Vec<String>),
+        budget: Option<f64>,
+        whole: bool,
+    ) -> PyResult<Vec<(usize, String)>> {
+        super::config::exchange(self, remove, add, switch, budget, whole)
+    }
+
+    /// Begins to append every event and outcome to a file.
+    fn _record(slf: Bound<'_, Self>, path: PathBuf, redact: Vec<String>) -> PyResult<super::record::PyRecording> {
+        super::record::PyRecording::start(slf, &path, redact)
+    }
+
+    /// Runs the chain over recorded events.
+    fn _replay<'py>(&self, py: Python<'py>, path: PathBuf, shell: bool) -> PyResult<Bound<'py, PyDict>> {
+        super::record::replay(py, self, &path, shell)
+    }
+
+    /// Counts and times of every hook, as dicts.
+    fn _stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats =
             serde_json::to_value(self.chain.stats()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &stats)

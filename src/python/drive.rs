@@ -16,6 +16,7 @@ use pyo3::types::iterator::PySendResult;
 
 use super::bridge::{self, Ticket};
 use super::chain::PyHookChain;
+use super::exit;
 use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
 use super::outcome::PyOutcome;
 use super::watchdog::Watch;
@@ -42,7 +43,8 @@ struct AsyncCall {
     deadline: Moment,
     proxy: Option<Py<PyAny>>,
     overdue: bool,
-    cancelled: bool,
+    /// Set when the task was asked to cancel while it waited here: how often it had been asked before.
+    cancelled: Option<i64>,
 }
 
 /// What an awaitable is driven through. The iterator that `__await__` hands out takes a value without raising
@@ -93,16 +95,22 @@ impl AsyncCall {
     }
 
     fn over(iterator: Bound<'_, PyAny>, deadline: Moment) -> Self {
-        AsyncCall { coroutine: iterator.unbind(), deadline, proxy: None, overdue: false, cancelled: false }
+        AsyncCall { coroutine: iterator.unbind(), deadline, proxy: None, overdue: false, cancelled: None }
     }
 
     fn step<'py>(&mut self, py: Python<'py>, watch: &mut Watch, sent: Sent) -> Step<'py, function::Called<'py>> {
-        let expired = match self.proxy.take() {
-            Some(proxy) => proxy.bind(py).getattr("expired").and_then(|flag| flag.is_truthy()).unwrap_or(false),
-            None => false,
+        let proxy = self.proxy.take();
+        let told = |flag| {
+            let read = |proxy: &Py<PyAny>| proxy.bind(py).getattr(flag)?.is_truthy();
+            proxy.as_ref().is_some_and(|proxy| read(proxy).unwrap_or(false))
         };
-        let cancelling = matches!(&sent, Sent::Error(error) if is_cancellation(py, error));
-        self.cancelled |= cancelling;
+        let expired = told("expired");
+        // A task is cancelled through the future that it waits on, or, if it cannot wait for that, by an exception.
+        if self.cancelled.is_none()
+            && (told("cancel_asked") || matches!(&sent, Sent::Error(error) if is_cancellation(py, error)))
+        {
+            self.cancelled = Some(bridge::cancel_requests(py) - 1);
+        }
         let sent = if expired {
             if self.overdue {
                 return Step::Done(self.give_up(py));
@@ -120,19 +128,8 @@ impl AsyncCall {
             Sent::Error(error) => throw(coroutine, error),
         });
         match result {
-            Err(HookFailure::Abort(error)) if self.overdue && !self.cancelled => {
-                // Our own cancellation, come back.
-                match error.downcast::<PyErr>() {
-                    Ok(error) if is_cancellation(py, &error) => Step::Done(Err(self.timed_out())),
-                    Ok(error) => Step::Done(Err(HookFailure::Abort(error))),
-                    Err(error) => Step::Done(Err(HookFailure::Abort(error))),
-                }
-            }
-            Err(error) => Step::Done(Err(if self.overdue && !matches!(error, HookFailure::Abort(_)) {
-                self.timed_out()
-            } else {
-                error
-            })),
+            Err(error) => Step::Done(Err(self.failed(py, error))),
+            Ok(Sending::Returned(_)) if self.is_being_cancelled(py) => Step::Done(Err(cancellation(py))),
             Ok(Sending::Returned(_)) if self.overdue => Step::Done(Err(self.timed_out())),
             Ok(Sending::Returned(value)) => Step::Done(Ok(value)),
             Ok(Sending::Yielded(future)) => self.wait_for(py, future),
@@ -153,6 +150,30 @@ impl AsyncCall {
         }
     }
 
+    /// What the end by an exception means.
+    fn failed(&self, py: Python<'_>, failure: HookFailure) -> HookFailure {
+        // A hook that made something else of the caller's cancellation must not keep it from the caller.
+        if self.is_being_cancelled(py) && !matches!(failure, HookFailure::Abort(_)) {
+            return cancellation(py);
+        }
+        let failure = match failure {
+            // Before Python 3.11 a task does not tell whether a cancellation is still meant.
+            HookFailure::Abort(abort)
+                if self.cancelled.is_none() || self.cancelled >= Some(0) && !self.is_being_cancelled(py) =>
+            {
+                function::own_cancellation(py, abort)
+            }
+            other => other,
+        };
+        if self.overdue && !matches!(failure, HookFailure::Abort(_)) { self.timed_out() } else { failure }
+    }
+
+    /// Whether the caller's task was asked to cancel while this hook waited, and has not taken it back (as
+    /// `asyncio.timeout` does with the cancellation that it asked for). Known from Python 3.11 on.
+    fn is_being_cancelled(&self, py: Python<'_>) -> bool {
+        self.cancelled.is_some_and(|before| bridge::cancel_requests(py) > before.max(0))
+    }
+
     fn timed_out(&self) -> HookFailure {
         HookFailure::Timeout("it was still waiting at its deadline and was cancelled".into())
     }
@@ -170,6 +191,11 @@ impl AsyncCall {
             drop(guarded(py, &mut watch, until, || self.coroutine.bind(py).call_method0("close")));
         }));
     }
+}
+
+/// The caller's cancellation, handed on.
+fn cancellation(py: Python<'_>) -> HookFailure {
+    HookFailure::Abort(Box::new(bridge::cancelled_error(py).unwrap_or_else(|error| error)))
 }
 
 /// What a dispatch waits for.
@@ -211,6 +237,7 @@ impl Arun {
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = exit::enter(py);
         // The state is taken out, so that no lock is held while hooks run.
         let (mut dispatch, mut pending) = match self.take() {
             State::Running { dispatch, pending } => (dispatch, pending),
@@ -241,7 +268,7 @@ impl Arun {
                     if let Some(Sent::Error(error)) = sent.take() {
                         return Err(error);
                     }
-                    if dispatch.next().is_none() {
+                    if dispatch.advance().is_none() {
                         let outcome = PyOutcome::from_boxed(self.chain.get().chain.finish_boxed(*dispatch));
                         return Err(finished(py, outcome)?);
                     }
@@ -354,6 +381,8 @@ fn begin<'py>(py: Python<'py>, watch: &mut Watch, dispatch: &Dispatch) -> PyResu
                         Step::Done(Err(failure)) => Begun::Answer(Err(failure)),
                     }
                 }
+                // Nobody has cancelled what did not wait yet.
+                Err(HookFailure::Abort(abort)) => Begun::Answer(Err(function::own_cancellation(py, abort))),
                 Err(failure) => Begun::Answer(Err(failure)),
             })
         }
@@ -371,17 +400,10 @@ fn resume<'py>(
         Pending::Coroutine(call) => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
-            Step::Done(Ok(value)) => {
-                // A hook that swallowed the caller's cancellation must not swallow it for the caller.
-                if call.cancelled && bridge::is_being_cancelled(py) {
-                    let error = bridge::cancelled_error(py).unwrap_or_else(|error| error);
-                    return Step::Done(Err(HookFailure::Abort(Box::new(error))));
-                }
-                match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-                    Some(hook) => Step::Done(hook.read(&value)),
-                    None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
-                }
-            }
+            Step::Done(Ok(value)) => match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
+                Some(hook) => Step::Done(hook.read(&value)),
+                None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
+            },
         },
         Pending::Foreign { call, ticket } => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
@@ -449,6 +471,7 @@ impl HookCall {
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = exit::enter(py);
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut call) = taken else { return Err(PyRuntimeError::new_err("this call is over")) };
         let mut watch = Watch::open(py)?;

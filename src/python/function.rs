@@ -14,7 +14,9 @@ use super::convert::to_json;
 use super::event::arguments;
 use super::result::PyHookResult;
 use super::watchdog::{self, Watch};
-use crate::hook::{BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Moment, Role, Verdict};
+use crate::hook::{
+    Abort, BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Moment, Role, Verdict,
+};
 
 /// How a function is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,11 @@ impl PythonHook {
     /// Calls the function on this thread under a deadline.
     pub fn call_inline<'py>(&self, py: Python<'py>, watch: &mut Watch, call: &Call<'_>) -> Called<'py> {
         let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
-        guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py)))
+        match guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
+            // Nobody can cancel a function that does not wait: it is an exception like any other.
+            Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
+            called => called,
+        }
     }
 
     /// Runs the hook to its end on behalf of a thread that may block.
@@ -116,6 +122,13 @@ impl PythonHook {
     }
 
     fn deadline_or_failure(&self, py: Python<'_>, error: PyErr) -> HookFailure {
+        static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if CANCELLED
+            .import(py, "hookwright._workers", "CallerCancelled")
+            .is_ok_and(|class| error.is_instance(py, class))
+        {
+            return HookFailure::Abort(Box::new(error));
+        }
         match watchdog::deadline_class(py) {
             Ok(class) if error.get_type(py).is(class) => HookFailure::Timeout(error.value(py).to_string()),
             _ => match error.value(py).getattr("hook_failure_detail").and_then(|detail| detail.extract()) {
@@ -177,7 +190,7 @@ pub fn guarded<T>(
     deadline: Moment,
     code: impl FnOnce() -> PyResult<T>,
 ) -> Result<T, HookFailure> {
-    watch.arm(deadline);
+    watch.arm(py, deadline);
     let result = code();
     let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
@@ -197,27 +210,44 @@ fn ended(py: Python<'_>, error: Option<PyErr>, fired: bool) -> HookFailure {
         Some(error) => match watchdog::deadline_class(py) {
             // The deadline of an outer hook, on its way out.
             Ok(class) if error.get_type(py).is(class) => HookFailure::Abort(Box::new(error)),
+            Ok(_) if is_cancellation(py, &error) => HookFailure::Abort(Box::new(error)),
             Ok(_) => failure(py, error),
             Err(error) => failure(py, error),
         },
     }
 }
 
-/// What an exception means: an interrupt or a cancellation passes through, anything else is the hook's failure.
+/// What aborted a call, if it was not a cancellation; a cancellation that nobody asked for is the hook's own failure.
+pub fn own_cancellation(py: Python<'_>, abort: Abort) -> HookFailure {
+    match abort.downcast::<PyErr>() {
+        Ok(error) if is_cancellation(py, &error) => failure(py, *error),
+        Ok(error) => HookFailure::Abort(error),
+        Err(other) => HookFailure::Abort(other),
+    }
+}
+
+/// What an exception means: an interrupt passes through, anything else is the hook's failure.
 pub fn failure(py: Python<'_>, error: PyErr) -> HookFailure {
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) || is_cancellation(py, &error) {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return HookFailure::Abort(Box::new(error));
     }
     let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_else(|_| "exception".into());
     let text = error.value(py).str().map(|text| text.to_string()).unwrap_or_default();
     let message = if text.is_empty() { kind } else { format!("{kind}: {text}") };
+    // The traceback is kept apart from the exception until this.
+    let value = error.into_value(py);
     let detail = py
         .import("traceback")
-        .and_then(|traceback| traceback.call_method1("format_exception", (error.value(py),)))
+        .and_then(|traceback| traceback.call_method1("format_exception", (value,)))
         .and_then(|lines| lines.extract::<Vec<String>>())
         .map(|lines| lines.concat())
         .unwrap_or_default();
     HookFailure::Failed { message, detail }
+}
+
+/// What ended a wait of our own: an interrupt, the cancellation of the caller's task, or a failure to wait at all.
+pub fn interrupted(py: Python<'_>, error: PyErr) -> HookFailure {
+    if is_cancellation(py, &error) { HookFailure::Abort(Box::new(error)) } else { failure(py, error) }
 }
 
 /// Whether an exception is asyncio's cancellation.

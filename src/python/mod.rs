@@ -2,18 +2,29 @@
 
 use pyo3::prelude::*;
 
+mod agent;
 mod bridge;
 mod chain;
+mod config;
 mod convert;
 mod drive;
 mod error;
 mod event;
+mod exit;
 mod function;
 mod message;
+mod model;
 mod outcome;
+mod record;
 mod result;
+mod run;
+mod session;
 mod text;
+mod tool;
 mod watchdog;
+
+/// How long exit waits for hooks that do not listen to their deadline: they are stuck in C code and stay there.
+const STUCK: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The native half of `hookwright`.
 #[pymodule(gil_used = false)]
@@ -21,17 +32,35 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
+    use super::agent::{NativeAnswer, NativeCall, PyTurn, PyTurnConfig, launch_native};
+    #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
+    #[pymodule_export]
+    use super::config::{
+        PyConfiguration, PyDefinition, find_project, forget_project, read_configuration, trust_project, trust_state,
+        trusted_projects,
+    };
     #[pymodule_export]
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
-    use super::message::PyMessage;
+    use super::message::{PyMessage, PyToolCall, PyUsage};
+    #[pymodule_export]
+    use super::model::{PyReply, PyRequest, PyScript};
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
     #[pymodule_export]
+    use super::record::PyRecording;
+    #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
+
+    #[pymodule_export]
+    use super::run::{PyRunEvent, PyRunResult, PyToolRun};
+    #[pymodule_export]
+    use super::session::PySession;
+    #[pymodule_export]
+    use super::tool::{PyWorkspaceTool, py_workspace_tools};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,17 +72,21 @@ mod _native {
     #[pyfunction]
     fn _before_fork() {
         super::watchdog::before_fork();
+        crate::runtime::before_fork();
     }
 
     /// Gives them back in the parent.
     #[pyfunction]
     fn _after_fork_in_parent() {
+        crate::runtime::after_fork_in_parent();
         super::watchdog::after_fork_in_parent();
     }
 
     /// Starts anew in the child, which has none of its parent's threads.
     #[pyfunction]
     fn _after_fork_in_child() {
+        crate::runtime::after_fork_in_child();
+        super::exit::after_fork_in_child();
         super::watchdog::after_fork_in_child();
     }
 
@@ -63,10 +96,16 @@ mod _native {
         super::watchdog::seconds_left()
     }
 
-    /// Ends the runtime at interpreter exit, waiting `seconds` at most.
+    /// Ends the runtime and the watchdog at interpreter exit, waiting `seconds` at most for what the runtime does.
     #[pyfunction]
     fn _shut_down(py: Python<'_>, seconds: f64) {
         let patience = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        py.detach(|| crate::runtime::shut_down(patience));
+        super::exit::begin();
+        py.detach(|| {
+            crate::runtime::shut_down(patience);
+            super::watchdog::fire_all();
+            super::exit::wait_for_others(patience.min(STUCK));
+            super::watchdog::shut_down();
+        });
     }
 }

@@ -10,11 +10,13 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use super::exit;
 use crate::hook::Moment;
 
 // A slot is one word, so that its deadline and its state change together: nanoseconds, and below them two bits of state.
@@ -48,10 +50,11 @@ struct Slot {
 
 struct Registry {
     slots: Vec<std::sync::Weak<Slot>>,
-    started: bool,
+    thread: Option<JoinHandle<()>>,
+    ended: bool,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { slots: Vec::new(), started: false });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { slots: Vec::new(), thread: None, ended: false });
 static WAKE: Condvar = Condvar::new();
 /// What the thread sleeps towards; the maximum while it looks around, so that an arming then leads to a notification.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -81,6 +84,7 @@ thread_local! {
 pub struct Watch {
     slot: Arc<Slot>,
     level: usize,
+    outer: Option<Moment>,
     /// What was written into the slot when it was armed.
     armed: u64,
     /// A level belongs to its thread.
@@ -106,13 +110,16 @@ impl Watch {
             }
             let level = levels.depth;
             levels.depth += 1;
-            Ok(Watch { slot: levels.slots[level].clone(), level, armed: IDLE, of_this_thread: PhantomData })
+            let below = levels.slots[..level].iter().map(|slot| slot.word.load(Ordering::Relaxed));
+            let outer = below.filter(|word| *word != IDLE).map(deadline_of).min().map(Moment::from_nanoseconds);
+            Ok(Watch { slot: levels.slots[level].clone(), level, outer, armed: IDLE, of_this_thread: PhantomData })
         })
     }
 
     /// Arms the level. [`Watch::disarm`] must be called before Python code of the caller runs again.
     #[inline]
-    pub fn arm(&mut self, deadline: Moment) {
+    pub fn arm(&mut self, py: Python<'_>, deadline: Moment) {
+        exit::stay_if_ended(py);
         let at = nanoseconds(deadline);
         self.armed = word(at, RUNNING);
         // The exchange and the load that follows it stand in one total order with what `watch` does: either it sees
@@ -127,20 +134,38 @@ impl Watch {
     #[inline]
     pub fn disarm(&mut self, py: Python<'_>) -> PyResult<bool> {
         let armed = std::mem::replace(&mut self.armed, IDLE);
-        match self.slot.word.compare_exchange(armed, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
+        let fired = match self.slot.word.compare_exchange(armed, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => Ok(false),
             Err(_) => self.take_back(py),
-        }
+        };
+        exit::stay_if_ended(py);
+        fired
+    }
+
+    /// The nearest deadline of the levels below this one: the one of the hook in which this runs, or of one around that.
+    pub fn outer_deadline(&self) -> Option<Moment> {
+        self.outer
     }
 
     #[cold]
     fn take_back(&mut self, py: Python<'_>) -> PyResult<bool> {
-        while state_of(self.slot.word.load(Ordering::SeqCst)) == FIRING {
-            std::hint::spin_loop();
+        loop {
+            let present = self.slot.word.load(Ordering::SeqCst);
+            match state_of(present) {
+                FIRING => std::hint::spin_loop(),
+                FIRED => {
+                    self.slot.word.store(IDLE, Ordering::SeqCst);
+                    clear(py, self.slot.thread)?;
+                    return Ok(true);
+                }
+                // The deadline was brought forward, and it had not fired.
+                _ => {
+                    if self.slot.word.compare_exchange(present, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                        return Ok(false);
+                    }
+                }
+            }
         }
-        self.slot.word.store(IDLE, Ordering::SeqCst);
-        clear(py, self.slot.thread)?;
-        Ok(true)
     }
 }
 
@@ -189,9 +214,8 @@ fn register(py: Python<'_>, slot: &Arc<Slot>) -> PyResult<()> {
     let mut registry = registry();
     registry.slots.retain(|slot| slot.strong_count() > 0);
     registry.slots.push(Arc::downgrade(slot));
-    if !registry.started {
-        std::thread::Builder::new().name("hookwright-watchdog".into()).spawn(watch)?;
-        registry.started = true;
+    if registry.thread.is_none() && !registry.ended {
+        registry.thread = Some(std::thread::Builder::new().name("hookwright-watchdog".into()).spawn(watch)?);
     }
     Ok(())
 }
@@ -211,7 +235,7 @@ fn clear(py: Python<'_>, thread: u64) -> PyResult<()> {
 
 fn watch() {
     let mut guard = registry();
-    loop {
+    while !guard.ended {
         NEXT.store(u64::MAX, Ordering::SeqCst);
         let now = nanoseconds(Moment::now());
         let mut next = u64::MAX;
@@ -265,6 +289,33 @@ fn fire(py: Python<'_>, slot: &Slot) {
     slot.word.store(word(nanoseconds(now + AGAIN), FIRED), Ordering::SeqCst);
 }
 
+/// Brings every deadline forward to now, at interpreter exit.
+pub fn fire_all() {
+    let registry = registry();
+    for slot in registry.slots.iter().filter_map(std::sync::Weak::upgrade) {
+        // A slot that is disarmed meanwhile stays as it is, and so does one that fires already.
+        let _ = slot.word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |present| {
+            matches!(state_of(present), RUNNING | FIRED).then(|| word(0, state_of(present)))
+        });
+    }
+    WAKE.notify_one();
+}
+
+/// Ends the thread, at interpreter exit: a thread that attaches while the interpreter goes away would take the process
+/// with it. Must be called detached.
+pub fn shut_down() {
+    let thread = {
+        let mut registry = registry();
+        registry.ended = true;
+        WAKE.notify_one();
+        registry.thread.take()
+    };
+    if let Some(thread) = thread {
+        // It cannot have panicked, and if it had, there would be nothing to do about it here.
+        let _ = thread.join();
+    }
+}
+
 /// Before a fork: nobody may be in the middle of the registry.
 pub fn before_fork() {
     FORKING.with_borrow_mut(|forking| *forking = Some(registry()));
@@ -279,7 +330,8 @@ pub fn after_fork_in_parent() {
 pub fn after_fork_in_child() {
     let armed = FORKING.with_borrow_mut(|forking| {
         let mut registry = forking.take()?;
-        registry.started = false;
+        // The parent's thread is not ours to join or to let go of.
+        std::mem::forget(registry.thread.take());
         registry.slots.clear();
         Some(())
     });

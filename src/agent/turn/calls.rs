@@ -225,7 +225,7 @@ impl Run {
                 return Err(Ending::Session(std::sync::Arc::new(error)));
             }
             let arguments = call.arguments().cloned().unwrap_or_default();
-            self.port.emit(RunEvent::ToolStarted { id: call.id.clone(), name: call.name.clone(), arguments });
+            self.port.emit(|| RunEvent::ToolStarted { id: call.id.clone(), name: call.name.clone(), arguments });
             positions.push(index);
             calls.push(CallToRun { call, tool, parallel_safe: self.config.tools[tool].parallel_safe });
         }
@@ -368,7 +368,7 @@ impl Run {
         };
         self.calls.push(record.clone());
         self.append(message)?;
-        self.port.emit(RunEvent::ToolFinished(record));
+        self.port.emit(|| RunEvent::ToolFinished(record));
         Ok(())
     }
 

@@ -11,6 +11,11 @@ pub(super) fn with_context(text: &str, context: &str) -> String {
     format!("{text}{gap}{OPEN}\n{inside}\n{CLOSE}")
 }
 
+/// Context of hooks as a message of its own: the tail of a request.
+pub fn context_message(context: &str) -> String {
+    with_context("", context)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

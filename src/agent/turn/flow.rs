@@ -60,7 +60,7 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         Err(error) => return run.result(Ending::Session(Arc::new(error))),
         Ok(turn_id) => {
             Arc::make_mut(&mut run.scope).turn_id = turn_id.clone();
-            run.port.emit(RunEvent::TurnStarted { turn_id });
+            run.port.emit(|| RunEvent::TurnStarted { turn_id });
             run.go(input).await.err().unwrap_or(Ending::Success)
         }
     };
@@ -199,7 +199,7 @@ impl Run {
         self.unique_ids(&mut reply);
         let said = reply.content.text().into_owned();
         if self.streamed && !said.is_empty() {
-            self.port.emit(RunEvent::Text { delta: said.clone() });
+            self.port.emit(|| RunEvent::Text { delta: said.clone() });
             self.notify(Event::TextDelta, |_| vec![(Field::Delta, said.as_str().into())]).await?;
         }
         let cut_off = reply.stop_reason == crate::model::StopReason::Length;
@@ -315,9 +315,9 @@ impl Run {
         };
         let outcome = Arc::new(*outcome);
         for said in &outcome.system_messages {
-            self.port.emit(RunEvent::Notice { hook: said.hook.clone(), text: said.text.clone() });
+            self.port.emit(|| RunEvent::Notice { hook: said.hook.clone(), text: said.text.clone() });
         }
-        self.port.emit(RunEvent::Hooks(outcome.clone()));
+        self.port.emit(|| RunEvent::Hooks(outcome.clone()));
         self.trace.push(outcome.clone());
         Ok(Some(outcome))
     }
@@ -339,7 +339,7 @@ impl Run {
     pub(super) fn append(&mut self, message: Message) -> Result<(), Ending> {
         match self.config.session.append(message) {
             Ok(message) => {
-                self.port.emit(RunEvent::Message(message.clone()));
+                self.port.emit(|| RunEvent::Message(message.clone()));
                 self.messages.push(message);
                 Ok(())
             }

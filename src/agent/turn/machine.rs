@@ -106,6 +106,7 @@ struct Exchange {
     effect: Option<Effect>,
     answer: Option<Answer>,
     events: Vec<RunEvent>,
+    watched: bool,
 }
 
 /// The turn's end of the exchange.
@@ -127,9 +128,12 @@ impl Port {
         .await
     }
 
-    /// Tells whoever watches the run.
-    pub(super) fn emit(&self, event: RunEvent) {
-        self.lock().events.push(event);
+    /// Tells whoever watches the run, if anybody does.
+    pub(super) fn emit(&self, event: impl FnOnce() -> RunEvent) {
+        let mut exchange = self.lock();
+        if exchange.watched {
+            exchange.events.push(event());
+        }
     }
 }
 
@@ -142,7 +146,7 @@ pub struct Turn {
 impl Turn {
     /// A turn that has not begun; [`Turn::resume`] with no answer begins it.
     pub fn new(config: Arc<TurnConfig>, input: TurnInput) -> Self {
-        let exchange = Port(Arc::default());
+        let exchange = Port(Arc::new(Mutex::new(Exchange { watched: input.streamed, ..Exchange::default() })));
         let future = Box::pin(flow::run(exchange.clone(), config, input));
         Turn { future: Some(future), exchange }
     }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
+pub use self::fence::context_message;
 pub use self::history::HistoryPayload;
 pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Step, Turn};
 use super::limits::{LimitReached, Limits};
