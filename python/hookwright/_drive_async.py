@@ -28,69 +28,96 @@ _GRACE = 0.05
 
 async def drive(work: Work) -> RunResult:
     """Runs a turn to its end on the running loop."""
-    async for _ in _steps(work):
-        pass
-    assert work.running.result is not None
-    return work.running.result
+    course = _Course(work)
+    while not course.is_over():
+        await course.go_on()
+    return course.result()
 
 
 async def stream(work: Work) -> AsyncGenerator[RunEvent, None]:
     """The same, telling what happens. Closing it early cancels the turn."""
-    steps = _steps(work)
-    try:
-        async for _ in steps:
-            for event in work.turn.events():
-                yield event
-    finally:
-        await steps.aclose()
-
-
-async def _steps(work: Work) -> AsyncGenerator[None, None]:
-    turn, running = work.turn, work.running
-    saved: BaseException | None = None
-    abandoned = False
-    step = turn.start(False)
+    course = _Course(work)
+    watched = True
     while True:
-        if not isinstance(saved, GeneratorExit):
+        if watched:
             try:
-                yield
+                for event in work.turn.events():
+                    yield event
             except GeneratorExit as error:
                 # Whoever watched has gone. Things can still be awaited, so hooks hear of the end.
-                saved = error
-                if step[0] != "done":
-                    _close_unawaited(step)
-                    step = turn.cancelled(False)
-        kind, payload = step
-        if kind == "done":
-            running.result = payload
-            break
-        if abandoned:
-            # Whoever awaited this is gone and nothing can be awaited any more: the turn is closed without hooks.
-            _close_unawaited(step)
-            step = turn.cancelled(False)
-            continue
+                watched = False
+                course.leave(error)
+        if course.is_over():
+            course.result()
+            return
+        await course.go_on()
+
+
+class _Course:
+    """Where a turn is. No generator: closing a coroutine that awaits one does not reach what it waits for.
+
+    Closing a coroutine closes what it waits for first, from the inside out, and throws away what that returns.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._ended_by: BaseException | None = None
+        self._step = work.turn.start(False)
+
+    def is_over(self) -> bool:
+        return bool(self._step[0] == "done")
+
+    def result(self) -> RunResult:
+        """What came of it; raises what ended it, unless that was `Agent.cancel`."""
+        result: RunResult = self._step[1]
+        self._work.running.result = result
+        if self._ended_by is not None and not self._work.running.take_back(self._ended_by):
+            raise self._ended_by
+        return result
+
+    def leave(self, error: BaseException) -> None:
+        """Cancels the turn between two steps."""
+        self._ended_by = self._ended_by or error
+        if not self.is_over():
+            self._cancel_step()
+
+    def _cancel_step(self) -> None:
+        kind, payload = self._step
+        if kind == "await":
+            payload.close()  # Nobody awaits it any more.
+        self._step = self._work.turn.cancelled(False)
+
+    def _abandon(self, error: GeneratorExit) -> None:
+        """Closes the turn without hooks: whoever awaited it is gone, and nothing can be awaited any more."""
+        self.leave(error)
+        while not self.is_over():
+            self._cancel_step()
+
+    async def go_on(self) -> None:
+        """Does what the turn asks for next."""
+        try:
+            await self._go_on()
+        except GeneratorExit as error:
+            self._abandon(error)
+            self.result()
+
+    async def _go_on(self) -> None:
+        turn = self._work.turn
+        kind, payload = self._step
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, error = await _run_calls(work, payload)
-                    if error is not None:
-                        saved = saved or error
-                        abandoned = isinstance(error, GeneratorExit)
-                    step = turn.calls(answers, error is not None, False)
+                    answers, error = await _run_calls(self._work, payload)
+                    self._ended_by = self._ended_by or error
+                    self._step = turn.calls(answers, error is not None, False)
                 else:
-                    step = await _perform(work, kind, payload)
+                    self._step = await _perform(self._work, kind, payload)
+        except GeneratorExit:
+            raise
         except BaseException as error:
             # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
-            saved = saved or error
-            abandoned = abandoned or isinstance(error, GeneratorExit)
-            step = turn.cancelled(False)
-    if saved is not None and not running.take_back(saved):
-        raise saved
-
-
-def _close_unawaited(step: Any) -> None:
-    if step[0] == "await":
-        step[1].close()
+            self._ended_by = self._ended_by or error
+            self._step = turn.cancelled(False)
 
 
 async def _perform(work: Work, kind: str, payload: Any) -> Any:
