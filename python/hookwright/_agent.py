@@ -13,11 +13,11 @@ from typing import Any
 from . import _aio, _native, _workers
 from ._background import on_thread
 from ._chain import HookChain
-from ._drive_async import drive, stream as stream_events
+from ._drive_async import drive
+from ._drive_async import stream as stream_events
 from ._drive_blocking import drive_blocking
 from ._models import FunctionModel, Scripted
 from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
-from ._running import Running
 from ._running import Running
 from ._tools import Tool
 from ._tools import tool as make_tool

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from runs import Run, call, check_history, told
-
 import hookwright as hw
+from runs import Run, call, check_history, told
 
 
 class Gauge:
@@ -131,7 +130,9 @@ def test_a_tool_runs_once_though_a_hook_behind_it_fails_or_stops(run: Run) -> No
             return "x"
 
         tool = hw.tool(count, effect="read")
-        agent = hw.Agent(hw.Scripted([[call("count", number=1), call("count", number=2)], "ok"]), tools=[tool], hooks=hooks)
+        agent = hw.Agent(
+            hw.Scripted([[call("count", number=1), call("count", number=2)], "ok"]), tools=[tool], hooks=hooks
+        )
         run(agent, "go")
         assert sorted(entered) == [1, 2]
         check_history(agent.history)

@@ -7,10 +7,9 @@ import json
 import threading
 from typing import Any
 
+import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, roles, told
-
-import hookwright as hw
 
 
 def turn(run: Run, tools: list[Any], *calls: hw.ToolCall, hooks: hw.HookChain | None = None, **options: Any) -> Any:
@@ -182,7 +181,9 @@ def test_a_hook_may_stop_at_every_event_that_allows_it(run: Run, probe: Probe, e
         seen.append(event)
         return hw.stop("that will do") if len(seen) == occasion else None
 
-    hooks.add(lambda event: hw.ask("may I?") if event.tool_arguments.get("text") == "ask" else None, "pre_tool_execution")
+    hooks.add(
+        lambda event: hw.ask("may I?") if event.tool_arguments.get("text") == "ask" else None, "pre_tool_execution"
+    )
     script = [[call(text="ask"), call("fails"), call(text="2")] for _ in range(3)]
     agent = hw.Agent(
         hw.Scripted([*script, "ok", "next"]), tools=[probe.tool, fails], hooks=hooks, approver=lambda request: True,

@@ -12,10 +12,9 @@ import textwrap
 import threading
 from pathlib import Path
 
+import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, roles, told, transcript
-
-import hookwright as hw
 
 
 def test_a_second_run_on_a_busy_session_is_refused_and_one_beside_it_is_not() -> None:
@@ -100,7 +99,9 @@ def test_a_session_is_the_same_when_opened_again(run: Run, tmp_path: Path, probe
 
 def test_a_transcript_cut_anywhere_opens_again(tmp_path: Path, probe: Probe) -> None:
     session = hw.Session(tmp_path / "s", id="s", clock=1.7e9)
-    agent = hw.Agent(hw.Scripted([[call(text="é" * 9, id="a"), call(id="b")], "done"]), tools=[probe.tool], session=session)
+    agent = hw.Agent(
+        hw.Scripted([[call(text="é" * 9, id="a"), call(id="b")], "done"]), tools=[probe.tool], session=session
+    )
     agent.run_sync("go")
     agent.close()
     whole = transcript(session)
