@@ -113,7 +113,8 @@ class Agent:
         approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``False``, or
             ``(False, "why")``; sync or async. Without one, such calls are denied.
         approval_timeout: seconds to wait for it; then the call is denied.
-        cwd: the working directory of its tools; the session's by default.
+        cwd: the working directory that hooks run in and that hooks and tools are told; the session's by default.
+            Workspace tools work in their own root.
         max_rounds: requests to the model in one turn.
         max_calls_per_turn: tool calls in one turn.
         max_repeated_calls: the same call so many times in a row ends the turn; ``None`` for no limit.
