@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, told, transcript
-
-import hookwright as hw
 
 SECRET = "swordfish-9000-x7"
 
@@ -70,7 +69,9 @@ def test_redact_then_stop_keeps_it_as_well(run: Run, probe: Probe, session: hw.S
 
 
 @pytest.mark.parametrize("answer", [f"key={SECRET}", {"key": [SECRET]}], ids=["text", "json"])
-def test_a_secret_taken_out_of_a_result_is_nowhere(run: Run, tmp_path: Path, session: hw.Session, answer: object) -> None:
+def test_a_secret_taken_out_of_a_result_is_nowhere(
+    run: Run, tmp_path: Path, session: hw.Session, answer: object
+) -> None:
     chain = hw.HookChain()
     chain.record(tmp_path / "record.jsonl")
 
