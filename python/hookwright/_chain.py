@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +133,23 @@ class HookChain(_native.HookChain):
         self._functions: dict[str, Any] = {}
         self._shells: dict[str, ShellHook] = {}
         self._loaded = Loaded()
+
+    def run(self, event: str, /, **fields: Any) -> _native.Outcome:
+        """Runs the hooks of ``event`` on the calling thread.
+
+        Args:
+            event: the event's name.
+            fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
+
+        Raises:
+            UnknownEventError: for an event that does not exist.
+            TypeError: for a field that the event does not carry.
+        """
+        return self._run(event, fields)
+
+    def arun(self, event: str, /, **fields: Any) -> Awaitable[_native.Outcome]:
+        """`run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task."""
+        return self._arun(event, fields)
 
     def on(
         self,

@@ -110,9 +110,9 @@ async def _steps(work: Work) -> AsyncIterator[None]:
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, broken = await _run_calls(work, payload)
-                    saved = saved or broken
-                    step = turn.calls(answers, broken is not None, False)
+                    answers, ended = await _run_calls(work, payload)
+                    saved = saved or ended
+                    step = turn.calls(answers, ended is not None, False)
                 else:
                     step = await _perform(work, kind, payload)
         except BaseException as error:
@@ -217,13 +217,13 @@ async def _await_tool(tool: Tool[..., Any], arguments: dict[str, Any], context: 
     return task.result()
 
 
-async def _wait(task: asyncio.Future[Any], seconds: float) -> tuple[Any, Any]:
+async def _wait(task: asyncio.Future[Any], seconds: float) -> tuple[set[Any], set[Any]]:
     try:
         done, pending = await asyncio.wait([task], timeout=seconds)
-        return done, pending
     except BaseException:
         task.cancel()
         raise
+    return done, pending
 
 
 async def _await_native(tool: WorkspaceTool, arguments: dict[str, Any], cwd: Path) -> Any:
@@ -314,9 +314,9 @@ def drive_blocking(work: Work) -> RunResult:
             break
         try:
             if kind == "calls":
-                answers, broken = _run_calls_blocking(work, payload)
-                saved = saved or broken
-                action = functools.partial(turn.calls, answers, broken is not None, True)
+                answers, ended = _run_calls_blocking(work, payload)
+                saved = saved or ended
+                action = functools.partial(turn.calls, answers, ended is not None, True)
             else:
                 action = _perform_blocking(work, kind, payload)
         except BaseException as error:

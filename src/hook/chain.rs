@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
@@ -13,6 +14,7 @@ use super::context::{EventContext, Scope};
 use super::dispatch::{Abort, Dispatch};
 use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookMeta, OnError, Role};
 use super::event::{Event, Field};
+use super::moment::Moment;
 use super::outcome::Outcome;
 use super::payload::Payload;
 use super::record::Recorder;
@@ -282,18 +284,39 @@ impl HookChain {
         fields: impl FnOnce() -> Vec<(Field, Payload)>,
         limit: Option<Duration>,
     ) -> Option<Dispatch> {
+        let Ok(dispatch) = self.try_begin(event, limit, || Ok::<_, Infallible>((scope.clone(), fields())));
+        dispatch
+    }
+
+    /// The same for a host whose reading of the scope and the fields can fail. `read` is called only if somebody
+    /// subscribed.
+    ///
+    /// # Errors
+    /// What `read` returns.
+    pub fn try_begin<E>(
+        &self,
+        event: Event,
+        limit: Option<Duration>,
+        read: impl FnOnce() -> Result<(Arc<Scope>, Vec<(Field, Payload)>), E>,
+    ) -> Result<Option<Dispatch>, E> {
         let snapshot = self.snapshot.load();
         let entries = snapshot.of(event);
         if entries.is_empty() && !self.records(event) {
-            return None;
+            return Ok(None);
         }
+        let (scope, fields) = read()?;
         let budget = limit.map_or(snapshot.budget, |limit| limit.min(snapshot.budget));
-        let context = EventContext::new(event, scope.clone(), fields(), Instant::now(), budget);
-        Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow))
+        let context = EventContext::new(event, scope, fields, Moment::now(), budget);
+        Ok(Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow)))
     }
 
     /// Ends a dispatch: counts it and, if the chain records, writes it down.
     pub fn finish(&self, dispatch: Dispatch) -> Outcome {
+        *self.finish_boxed(dispatch)
+    }
+
+    /// The same, without moving the outcome out of its box.
+    pub fn finish_boxed(&self, dispatch: Dispatch) -> Box<Outcome> {
         let outcome = dispatch.finish();
         lock(&self.stats).add(&outcome);
         if self.recording.load(Ordering::Relaxed) {
@@ -322,7 +345,7 @@ impl HookChain {
     pub async fn run_async(&self, mut dispatch: Dispatch) -> Result<Outcome, Abort> {
         while let Some(deadline) = dispatch.advance() {
             let hook = dispatch.entry().hook.clone();
-            let answer = hook.call_async(dispatch.context().clone(), deadline).await;
+            let answer = hook.call_async(dispatch.context().clone(), deadline.instant()).await;
             dispatch.complete(answer)?;
         }
         Ok(self.finish(dispatch))
@@ -355,7 +378,7 @@ impl HookChain {
     /// Counts and times of every hook, in the order in which they run.
     pub fn stats(&self) -> Vec<HookStats> {
         let snapshot = self.snapshot();
-        let stats = lock(&self.stats);
+        let mut stats = lock(&self.stats);
         snapshot.entries.iter().map(|entry| stats.read(entry.slot, &entry.meta.name)).collect()
     }
 

@@ -11,6 +11,7 @@ pub mod entry;
 pub mod event;
 pub mod filter;
 pub mod level;
+pub mod moment;
 pub mod outcome;
 pub mod payload;
 pub mod record;
@@ -34,6 +35,7 @@ pub use entry::{
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
 pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};
 pub use level::Level;
+pub use moment::Moment;
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 pub use payload::{Foreign, Payload, PayloadError};
 pub use result::HookResult;

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -17,6 +16,7 @@ use super::chain::{HookChain, Snapshot};
 use super::context::{AgentIdentity, EventContext, Scope};
 use super::dispatch::Dispatch;
 use super::event::{Action, Event, Field};
+use super::moment::Moment;
 use super::outcome::Outcome;
 use super::payload::Payload;
 use super::record::VERSION;
@@ -233,7 +233,7 @@ impl Replay {
         }
         let fields = values.into_iter().map(|(field, value)| (field, Payload::from(value))).collect();
         let context =
-            EventContext::new(recorded.event, recorded.scope.clone(), fields, Instant::now(), self.snapshot.budget);
+            EventContext::new(recorded.event, recorded.scope.clone(), fields, Moment::now(), self.snapshot.budget);
         let mut entries = Vec::new();
         for entry in self.snapshot.of(recorded.event).iter() {
             if self.side_effects || !entry.hook.has_side_effects() {

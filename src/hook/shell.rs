@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::context::EventContext;
 use super::entry::{BoxFuture, Call, Hook, HookFailure, HookReply, Verdict};
+use super::moment::Moment;
 use super::result::HookResult;
 use crate::process::{self, Capture, OutputStream, ProcessOutput, ProcessSpec, Status, StopReason};
 use crate::runtime;
@@ -42,7 +43,7 @@ impl ShellHook {
         ShellHook { root, ..self }
     }
 
-    fn specification(&self, context: &EventContext, deadline: Instant) -> Result<ProcessSpec, HookFailure> {
+    fn specification(&self, context: &EventContext, deadline: Moment) -> Result<ProcessSpec, HookFailure> {
         let document = Value::Object(context.document().map_err(HookFailure::failed)?);
         let cwd = match (&context.scope.cwd, &self.root) {
             (cwd, _) if !cwd.as_os_str().is_empty() => cwd.clone(),
@@ -50,7 +51,7 @@ impl ShellHook {
             (_, None) => std::env::current_dir()
                 .map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?,
         };
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let left = deadline.left().max(Duration::from_millis(1));
         let folder = self.folder.clone().unwrap_or_else(|| cwd.clone());
         let mut spec = ProcessSpec::shell(&self.command)
             .environment("HOOKWRIGHT_EVENT", context.event.as_str())
@@ -186,7 +187,7 @@ impl Hook for ShellHook {
     }
 
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
-        Box::pin(answer(self.specification(&context, deadline)))
+        Box::pin(answer(self.specification(&context, deadline.into())))
     }
 
     fn as_any(&self) -> &dyn Any {

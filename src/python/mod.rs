@@ -90,6 +90,12 @@ mod _native {
         super::watchdog::after_fork_in_child();
     }
 
+    /// The seconds left of the innermost deadline that stands on this thread; ``None`` outside a hook. For tests.
+    #[pyfunction]
+    fn _deadline_left() -> Option<f64> {
+        super::watchdog::seconds_left()
+    }
+
     /// Ends the runtime and the watchdog at interpreter exit, waiting `seconds` at most for what the runtime does.
     #[pyfunction]
     fn _shut_down(py: Python<'_>, seconds: f64) {

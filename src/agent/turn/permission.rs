@@ -62,8 +62,8 @@ impl Run {
     }
 
     async fn ask_approver(&mut self, call: ToolCall, reason: String) -> Result<Permission, Ending> {
-        let request = ApprovalRequest { call, reason: reason.clone() };
-        let Answer::Approval(approval) = self.port.perform(Effect::Approve(Box::new(request))).await else {
+        let request = Box::new(ApprovalRequest { call, reason: reason.clone() });
+        let Answer::Approval(approval) = self.port.perform(Effect::Approve(request)).await else {
             return Err(self.cancel());
         };
         let because = if reason.is_empty() { String::new() } else { format!(" (asked because: {reason})") };
