@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import hookwright as hw
 
 @dataclass(frozen=True)
 class Failure:
-    """One way to fail. ``says``: what the reason must hold. ``halts``: whether a hook that may halt does so this way."""
+    """One way to fail. ``says``: what the reason must hold. ``halts``: whether this is also a way to halt."""
 
     name: str
     says: str
@@ -56,10 +57,8 @@ async def _sleep(event: Any) -> Any:
 
 async def _sleep_on(event: Any) -> Any:
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
 
 
 async def _allow_too_late(event: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import sys
 import time
@@ -49,10 +50,8 @@ async def _wait(event: hw.HookEvent) -> Any:
 
 async def _wait_and_swallow(event: hw.HookEvent) -> Any:
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
 
 
 async def _yield_for_ever(event: hw.HookEvent) -> Any:

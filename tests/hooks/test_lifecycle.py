@@ -243,7 +243,8 @@ def test_a_notebook_awaits_and_runs_chains_in_its_cells(tmp_path: Any) -> None:
         "outcome = await hooks.arun('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome = hooks.run('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome",
-        "print([o.action for o in await asyncio.gather(*(hooks.arun('pre_tool_execution', **call) for _ in range(5)))])",
+        "runs = [hooks.arun('pre_tool_execution', **call) for _ in range(5)]\n"
+        "print([outcome.action for outcome in await asyncio.gather(*runs)])",
     ]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("\n".join(line.removeprefix(" " * 8) for line in cell.strip("\n").split("\n")))
@@ -257,4 +258,4 @@ def test_a_notebook_awaits_and_runs_chains_in_its_cells(tmp_path: Any) -> None:
     assert [output.text for number in (1, 2, 6, 7) for output in outputs[number]] == [said] * 4
     assert "<table" in outputs[3][0].data["text/html"]
     assert outputs[4][0].text == "['skip', 'skip', 'skip', 'skip', 'skip']\n"
-    assert all(output.get("name") != "stderr" for output in sum(outputs, []))
+    assert all(output.get("name") != "stderr" for cell in outputs for output in cell)
