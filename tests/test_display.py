@@ -17,7 +17,7 @@ OUTCOME: dict[str, Any] = {
     "action": "skip",
     "reason": "deleting is not allowed here",
     "halted_by": "no_deletes",
-    "duration_ms": 1.25,
+    "ms": 1.25,
     "runs": [
         {"name": "shorten", "kind": "python", "role": "hook", "status": "changed", "ms": 0.0123, "attempts": 1},
         {"name": "no_deletes", "kind": "python", "role": "gate", "status": "halted", "ms": 12.34, "attempts": 2},

@@ -6,8 +6,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._chain import Explanation, HookChain, HookExplanation, HookInfo, ShellHook
-    from ._native import Change, HookEvent, HookResult, HookRun, Outcome, allow, ask, retry, skip, stop, warn
+    from . import trust
+    from ._agent import Agent, ApprovalRequest, RunStream
+    from ._chain import HookChain, HookInfo, ShellHook
+    from ._explain import Explanation, HookExplanation
+    from ._load import LoadReport
+    from ._models import FunctionModel, Scripted, Step
+    from ._native import (
+        Change,
+        HookEvent,
+        HookResult,
+        HookRun,
+        Message,
+        Outcome,
+        Recording,
+        Reply,
+        Request,
+        RunEvent,
+        RunResult,
+        Session,
+        ToolCall,
+        ToolRun,
+        Usage,
+        WorkspaceTool,
+        allow,
+        ask,
+        retry,
+        skip,
+        stop,
+        warn,
+        workspace_tools,
+    )
+    from ._replay import ReplayDifference, ReplayReport
+    from ._stats import ChainStats, HookStats
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -25,24 +56,39 @@ if TYPE_CHECKING:
 
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
-    "._chain": ("Explanation", "HookChain", "HookExplanation", "HookInfo", "ShellHook"),
+    "._agent": ("Agent", "ApprovalRequest", "RunStream"),
+    "._chain": ("HookChain", "HookInfo", "ShellHook"),
+    "._explain": ("Explanation", "HookExplanation"),
+    "._load": ("LoadReport",),
+    "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Outcome", "allow", "ask", "retry", "skip", "stop", "warn",
+        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording", "Reply", "Request",
+        "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask",
+        "retry", "skip", "stop", "warn", "workspace_tools",
     ),
+    "._replay": ("ReplayDifference", "ReplayReport"),
+    "._stats": ("ChainStats", "HookStats"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError", "SessionBusy",
-        "SessionError", "ToolError", "TrustError", "UnknownEventError",
+        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
+        "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+#: Modules that are public as a whole.
+_MODULES = ("trust",)
+
 __all__ = [
+    "Agent",
+    "ApprovalRequest",
+    "ChainStats",
     "Change",
     "ConfigError",
     "ConfigProblem",
     "Context",
     "Explanation",
+    "FunctionModel",
     "HookChain",
     "HookError",
     "HookEvent",
@@ -50,28 +96,50 @@ __all__ = [
     "HookInfo",
     "HookResult",
     "HookRun",
+    "HookStats",
     "HookTimeout",
     "HookwrightError",
+    "LoadReport",
+    "Message",
     "ModelError",
     "Outcome",
+    "Recording",
+    "ReplayDifference",
+    "ReplayReport",
+    "Reply",
+    "Request",
+    "RunEvent",
+    "RunResult",
+    "RunStream",
+    "Scripted",
+    "Session",
     "SessionBusy",
     "SessionError",
     "ShellHook",
+    "Step",
     "Tool",
+    "ToolCall",
     "ToolError",
+    "ToolRun",
     "TrustError",
     "UnknownEventError",
+    "Usage",
+    "WorkspaceTool",
     "allow",
     "ask",
     "retry",
     "skip",
     "stop",
     "tool",
+    "trust",
     "warn",
+    "workspace_tools",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from . import _lifecycle, _native  # noqa: F401 (the first takes care of fork and exit)
+from ._explain import Explanation, HookExplanation
+from ._functions import is_coroutine_function, same_function, source_of
+from ._load import Loaded, LoadReport, load
+from ._replay import ReplayReport, report
+from ._stats import ChainStats, HookStats
 from .exceptions import HookError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -24,6 +29,8 @@ _logger = logging.getLogger("hookwright")
 @dataclass(frozen=True)
 class HookInfo:
     """What a hook in a chain is. ``timeout`` is in seconds; ``source`` is a file and line or a module and function."""
+
+    __module__ = "hookwright"
 
     name: str
     events: list[str]
@@ -64,6 +71,8 @@ class ShellHook:
         'ok'
     """
 
+    __module__ = "hookwright"
+
     events: str | Sequence[str]
     command: str
     name: str | None = field(default=None, kw_only=True)
@@ -92,112 +101,6 @@ _FILTERS = ("tool_name", "tool_matcher", "tool_regex", "model_prefix", "agent", 
 _COMMON = ("role", "order", "timeout", "retry", "on_error", "shadow", "enabled", "level", "source", *_FILTERS)
 
 
-@dataclass(frozen=True)
-class HookExplanation:
-    """Whether one hook would run, why or why not, and a warning if its matcher fits no tool."""
-
-    name: str
-    matches: bool
-    why: str
-    warning: str | None = None
-
-
-class Explanation(Sequence[HookExplanation]):
-    """What `HookChain.explain` says, a hook a line."""
-
-    def __init__(self, event: str, hooks: Sequence[HookExplanation]) -> None:
-        self.event = event
-        self._hooks = tuple(hooks)
-
-    @property
-    def lines(self) -> list[str]:
-        """One readable line per hook."""
-        lines = []
-        for hook in self._hooks:
-            lines.append(f"{'runs' if hook.matches else 'no  '}  {hook.name}: {hook.why}")
-            if hook.warning:
-                lines.append(f"      warning: {hook.warning}")
-        return lines
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._hooks[index]
-
-    def __len__(self) -> int:
-        return len(self._hooks)
-
-    def __repr__(self) -> str:
-        return "\n".join([f"<Explanation of {self.event}>", *(f"  {line}" for line in self.lines)])
-
-
-def _is_coroutine_function(function: Any) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
-
-
-def _source_of(function: Any) -> tuple[str, str]:
-    """A readable default name and ``module:qualified name``."""
-    target = function
-    while isinstance(target, functools.partial):
-        target = target.func
-    if not hasattr(target, "__qualname__"):
-        target = type(target)
-    module = getattr(target, "__module__", None) or "?"
-    qualified = target.__qualname__
-    name = getattr(target, "__name__", qualified)
-    return ("lambda" if name == "<lambda>" else name), f"{module}:{qualified}"
-
-
-def _same_function(first: Any, second: Any) -> bool:
-    """Whether registering `second` re-registers `first`, as when a notebook cell is run again.
-
-    A function at the top level of a module or cell is itself again under its qualified name. Functions made inside
-    others (a factory of gates), methods, callable objects and partial functions share a qualified name without being
-    the same; they count as the same only if everything that they close over or are bound to is equal.
-    """
-    if first is second:
-        return True
-    source = _source_of(second)[1]
-    if _source_of(first)[1] != source:
-        return False
-    if isinstance(first, functools.partial) or isinstance(second, functools.partial):
-        return (
-            isinstance(first, functools.partial)
-            and isinstance(second, functools.partial)
-            and _same_function(first.func, second.func)
-            and bool((first.args, first.keywords) == (second.args, second.keywords))
-        )
-    if inspect.ismethod(first) and inspect.ismethod(second):
-        return _same_function(first.__func__, second.__func__) and _same_state(first.__self__, second.__self__)
-    one, two = getattr(first, "__code__", None), getattr(second, "__code__", None)
-    if one is None or two is None:
-        return _same_state(first, second)
-    if "<" not in source:
-        return True
-    try:
-        return (
-            one == two
-            and [cell.cell_contents for cell in first.__closure__ or ()]
-            == [cell.cell_contents for cell in second.__closure__ or ()]
-            and first.__defaults__ == second.__defaults__
-            and first.__kwdefaults__ == second.__kwdefaults__
-        )
-    except ValueError:  # A variable that is closed over and not set yet.
-        return False
-
-
-def _same_state(first: Any, second: Any) -> bool:
-    """Whether two objects are as good as the same: equal, or of one class by name and with equal attributes."""
-    if first is second or first == second:
-        return True
-    state = getattr(first, "__dict__", None)
-    return (
-        state is not None
-        and type(first).__qualname__ == type(second).__qualname__
-        and state == getattr(second, "__dict__", None)
-    )
-
-
 def _event_names(events: Iterable[Any]) -> list[str]:
     names: list[str] = []
     for event in events:
@@ -224,9 +127,29 @@ class HookChain(_native.HookChain):
         ('skip', 'no_deletes')
     """
 
+    __module__ = "hookwright"
+
     def __init__(self, *, budget: float = 30.0, shadow: bool = False) -> None:
         self._functions: dict[str, Any] = {}
         self._shells: dict[str, ShellHook] = {}
+        self._loaded = Loaded()
+
+    def run(self, event: str, /, **fields: Any) -> _native.Outcome:
+        """Runs the hooks of ``event`` on the calling thread.
+
+        Args:
+            event: the event's name.
+            fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
+
+        Raises:
+            UnknownEventError: for an event that does not exist.
+            TypeError: for a field that the event does not carry.
+        """
+        return self._run(event, fields)
+
+    def arun(self, event: str, /, **fields: Any) -> Awaitable[_native.Outcome]:
+        """`run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task."""
+        return self._arun(event, fields)
 
     def on(
         self,
@@ -306,13 +229,13 @@ class HookChain(_native.HookChain):
     ) -> None:
         if not callable(function):
             raise HookError(f"{function!r} cannot be called, so it is no hook")
-        derived, source = _source_of(function)
+        derived, source = source_of(function)
         chosen, replace = self._choose_name(function, name, derived)
         if isolate not in (None, "none", "thread"):
             raise HookError(f'isolate={isolate!r} is not there in this version; use isolate="thread" or leave it out')
-        if isolate == "thread" and _is_coroutine_function(function):
+        if isolate == "thread" and is_coroutine_function(function):
             raise HookError(f'hook {chosen!r} is async, so isolate="thread" has nothing to isolate; leave it out')
-        mode = "thread" if isolate == "thread" else "async" if _is_coroutine_function(function) else "inline"
+        mode = "thread" if isolate == "thread" else "async" if is_coroutine_function(function) else "inline"
         full = {**options, "name": chosen, "events": events, "source": source}
         if self._add_python(function, mode, replace, full):
             _logger.info("hook %r was registered again and replaces the earlier one", chosen)
@@ -323,12 +246,12 @@ class HookChain(_native.HookChain):
         wanted = name or derived
         known = self._functions.get(wanted)
         if known is not None:
-            if _same_function(known[0], function):
+            if same_function(known[0], function):
                 return wanted, True
             if name is None:
                 number = 2
                 while (taken := self._functions.get(f"{derived}_{number}")) is not None:
-                    if _same_function(taken[0], function):
+                    if same_function(taken[0], function):
                         return f"{derived}_{number}", True
                     number += 1
                 return f"{derived}_{number}", False
@@ -360,6 +283,7 @@ class HookChain(_native.HookChain):
         self._remove(name)
         self._functions.pop(name, None)
         self._shells.pop(name, None)
+        self._loaded.functions.pop(name, None)
 
     def enable(self, hook: str | Callable[..., Any]) -> None:
         """Switches a hook on, from the next dispatch on."""
@@ -372,10 +296,11 @@ class HookChain(_native.HookChain):
     def _name_of(self, hook: str | Callable[..., Any]) -> str:
         if isinstance(hook, str):
             return hook
-        for name, (function, _) in self._functions.items():
+        registered = ((name, function) for name, (function, _) in self._functions.items())
+        for name, function in (*registered, *self._loaded.functions.items()):
             if function is hook or function == hook:
                 return name
-        return _source_of(hook)[0]
+        return source_of(hook)[0]
 
     @contextmanager
     def override(
@@ -398,7 +323,7 @@ class HookChain(_native.HookChain):
             'skip'
         """
         snapshot = self._snapshot()
-        functions, shells = dict(self._functions), dict(self._shells)
+        functions, shells, loaded = dict(self._functions), dict(self._shells), self._loaded.copy()
         try:
             for hook in disable:
                 self.disable(hook)
@@ -409,13 +334,14 @@ class HookChain(_native.HookChain):
             yield self
         finally:
             self._restore(snapshot)
-            self._functions, self._shells = functions, shells
+            self._functions, self._shells, self._loaded = functions, shells, loaded
 
     def copy(self) -> HookChain:
         """A chain of its own with the same hooks."""
         other = HookChain(budget=self.budget, shadow=self.shadow)
         other._copy_from(self)
         other._functions, other._shells = dict(self._functions), dict(self._shells)
+        other._loaded = self._loaded.copy()
         return other
 
     @property
@@ -441,6 +367,76 @@ class HookChain(_native.HookChain):
         name = _event_names([event])[0]
         return Explanation(name, [HookExplanation(*hook) for hook in self._explain(name, tools, fields)])
 
+    def load(
+        self,
+        project: str | os.PathLike[str] | None = None,
+        *,
+        user: bool = True,
+        trust: bool | None = None,
+        strict: bool = True,
+    ) -> LoadReport:
+        """Loads the hooks of the configuration files, in the place of those that an earlier call loaded.
+
+        Args:
+            project: where to look for a folder ``.hookwright/``, there and upwards; the working directory by default.
+            user: whether the user's own hooks are loaded, from ``$XDG_CONFIG_HOME/hookwright/``.
+            trust: ``None`` asks the trust store whether the project's hooks may run; ``True`` lets them run this time,
+                and nothing is remembered; ``False`` leaves them out.
+            strict: whether a mistake keeps everything from being loaded. If not, hooks without mistakes are loaded and
+                the problems are returned.
+
+        Raises:
+            ConfigError: with every mistake in `problems`; the chain is as it was.
+            TrustError: when the project is not trusted as it is; the chain is as it was.
+            OSError: when there is no such folder.
+
+        Example:
+            >>> import hookwright as hw
+            >>> hooks = hw.HookChain()
+            >>> hooks.load(user=False, trust=False)
+            <LoadReport: 0 hooks from 0 files>
+        """
+        return load(self, project, user, trust, strict)
+
+    def record(self, path: str | os.PathLike[str], *, redact: Iterable[str] = ()) -> _native.Recording:
+        """Begins to append every event and its outcome to a file, as a JSON line with secrets redacted.
+
+        Events are recorded whether or not a hook listens, so that a hook that is written later can be tried on them;
+        only the pieces of streamed text are not, unless a hook listens.
+
+        Args:
+            path: the file; it is made if it is not there.
+            redact: regular expressions for secrets of your own, besides the keys and passwords that are known.
+
+        Returns:
+            A handle: leave its ``with`` block or call its `stop` to end the recording.
+
+        Raises:
+            ValueError: for a bad pattern.
+            OSError: when the file cannot be opened.
+        """
+        patterns = [redact] if isinstance(redact, str) else list(redact)
+        return self._record(Path(path), patterns)
+
+    def replay(self, path: str | os.PathLike[str], *, shell: bool = False) -> ReplayReport:
+        """Runs this chain over recorded events and says where it decides otherwise than was recorded.
+
+        Tools and models never run. Python and built-in hooks do. The replay counts in no statistics and is not
+        recorded.
+
+        Args:
+            path: what `record` wrote.
+            shell: whether shell hooks run as well; if not, what they did stands as it was recorded.
+
+        Raises:
+            OSError: when the file cannot be read.
+        """
+        return report(self._replay(Path(path), shell))
+
+    def stats(self) -> ChainStats:
+        """Counts and times of every hook so far, in the order in which they run."""
+        return ChainStats(HookStats(**counts) for counts in self._stats())
+
     def __contains__(self, name: object) -> bool:
         return any(hook.name == name for hook in self.hooks)
 
@@ -451,3 +447,8 @@ class HookChain(_native.HookChain):
             off = "" if hook.enabled else ", disabled"
             lines.append(f"  {hook.role:8} {hook.name} ({hook.kind}, {hook.level}{off}): {', '.join(hook.events)}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from ._display import chain_html
+
+        return chain_html([vars(hook) for hook in self.hooks])

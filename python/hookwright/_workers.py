@@ -173,6 +173,19 @@ class _PrivateLoop:
         self.loop.run_forever()
 
 
+def take_loop() -> _PrivateLoop:
+    """A private loop that nobody uses: the one that was used last, or a new one."""
+    try:
+        return _loops.pop()
+    except IndexError:
+        return _PrivateLoop()
+
+
+def give_back_loop(private: _PrivateLoop) -> None:
+    """Lets the next synchronous wait use the loop."""
+    _loops.append(private)
+
+
 class _Outcome:
     """What became of an awaitable. Kept apart from its task: an interrupt that a task raises also ends its loop."""
 
@@ -196,17 +209,14 @@ def run_on_private_loop(awaitable: Awaitable[T], seconds: float) -> T:
     Raises:
         Deadline: when the deadline passed.
     """
-    try:
-        private = _loops.pop()
-    except IndexError:
-        private = _PrivateLoop()
+    private = take_loop()
     finished = threading.Event()
     outcome = _Outcome()
     box: list[asyncio.Task[None]] = []
     context = contextvars.copy_context()
 
     def end(_task: asyncio.Task[None]) -> None:
-        _loops.append(private)
+        give_back_loop(private)
         finished.set()
 
     def start() -> None:

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
@@ -13,11 +14,16 @@ use super::context::{EventContext, Scope};
 use super::dispatch::{Abort, Dispatch};
 use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookMeta, OnError, Role};
 use super::event::{Event, Field};
+use super::moment::Moment;
 use super::outcome::Outcome;
 use super::payload::Payload;
 use super::record::Recorder;
 use super::stats::{HookStats, StatsTable};
 use crate::suggest::did_you_mean;
+
+mod exchange;
+
+pub use exchange::Exchange;
 
 /// Why a hook could not be registered or found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +117,7 @@ pub struct HookChain {
     snapshot: ArcSwap<Snapshot>,
     registry: Mutex<Registry>,
     stats: Mutex<StatsTable>,
-    recorder: Mutex<Option<Arc<Recorder>>>,
+    recorders: Mutex<Vec<Arc<Recorder>>>,
     recording: AtomicBool,
 }
 
@@ -135,7 +141,7 @@ impl HookChain {
             snapshot: ArcSwap::from_pointee(Snapshot::new(Vec::new(), budget, shadow)),
             registry: Mutex::new(Registry { next_sequence: 0, slots: HashMap::new() }),
             stats: Mutex::default(),
-            recorder: Mutex::new(None),
+            recorders: Mutex::default(),
             recording: AtomicBool::new(false),
         }
     }
@@ -157,41 +163,38 @@ impl HookChain {
     /// # Errors
     /// See [`RegistrationError`].
     pub fn add(&self, meta: HookMeta, hook: Arc<dyn Hook>, replace: bool) -> Result<bool, RegistrationError> {
-        let name = meta.name.to_string();
-        let invalid = |problem: &str| RegistrationError::Invalid { name: name.clone(), problem: problem.into() };
-        if meta.events.is_empty() {
-            return Err(invalid("it has no events, so it would never run"));
-        }
-        if meta.timeout.is_zero() {
-            return Err(invalid("timeout must be above 0 seconds"));
-        }
-        if meta.role == Role::Observer && meta.on_error != OnError::Skip {
-            return Err(invalid("an observer cannot refuse anything, so its on_error can only be \"skip\""));
-        }
-        if meta.role == Role::Gate
-            && let Some(event) = meta.events.iter().find(|event| event.spec().denial().is_none())
-        {
-            return Err(RegistrationError::GateOnNotify { name, event: *event });
-        }
+        check(&meta)?;
         let mut registry = lock(&self.registry);
         let snapshot = self.snapshot.load_full();
         let present = snapshot.entries.iter().find(|entry| entry.meta.name == meta.name);
         if present.is_some() && !replace {
-            return Err(RegistrationError::Duplicate(name));
+            return Err(RegistrationError::Duplicate(meta.name.to_string()));
         }
-        let sequence = present.map_or(registry.next_sequence, |entry| entry.sequence);
-        let free = registry.slots.len();
-        let slot = *registry.slots.entry(meta.name.clone()).or_insert(free);
         let replaced = present.is_some();
-        let entry = Entry::new(meta, hook, sequence, slot)
-            .map_err(|error| RegistrationError::Filter { name, error: error.to_string() })?;
-        registry.next_sequence += 1;
-        lock(&self.stats).grow(slot + 1);
+        let entry = self.make_entry(&mut registry, meta, hook, present.map(|entry| entry.sequence))?;
         let mut entries = snapshot.entries.clone();
         entries.retain(|other| other.meta.name != entry.meta.name);
         entries.push(Arc::new(entry));
         self.snapshot.store(Arc::new(Snapshot::new(entries, snapshot.budget, snapshot.shadow)));
         Ok(replaced)
+    }
+
+    /// Numbers a hook that was checked, and makes room for its statistics.
+    fn make_entry(
+        &self,
+        registry: &mut Registry,
+        meta: HookMeta,
+        hook: Arc<dyn Hook>,
+        sequence: Option<u64>,
+    ) -> Result<Entry, RegistrationError> {
+        let name = meta.name.clone();
+        let free = registry.slots.len();
+        let slot = *registry.slots.entry(name.clone()).or_insert(free);
+        let entry = Entry::new(meta, hook, sequence.unwrap_or(registry.next_sequence), slot)
+            .map_err(|error| RegistrationError::Filter { name: name.to_string(), error: error.to_string() })?;
+        registry.next_sequence += 1;
+        lock(&self.stats).grow(slot + 1);
+        Ok(entry)
     }
 
     fn unknown(snapshot: &Snapshot, name: &str) -> RegistrationError {
@@ -240,11 +243,7 @@ impl HookChain {
         let Some(slot) = entries.iter_mut().find(|entry| entry.meta.name.as_ref() == name) else {
             return Err(Self::unknown(&snapshot, name));
         };
-        let meta = HookMeta { enabled, ..slot.meta.clone() };
-        // The filter compiled before, so it compiles again.
-        let entry = Entry::new(meta, slot.hook.clone(), slot.sequence, slot.slot)
-            .map_err(|error| RegistrationError::Filter { name: name.to_owned(), error: error.to_string() })?;
-        *slot = Arc::new(entry);
+        *slot = switched(slot, enabled)?;
         self.snapshot.store(Arc::new(Snapshot::new(entries, snapshot.budget, snapshot.shadow)));
         Ok(())
     }
@@ -256,9 +255,14 @@ impl HookChain {
         self.snapshot.store(Arc::new(Snapshot { budget, ..(*snapshot).clone() }));
     }
 
-    /// Whether any hook stands in the chain for `event`.
+    /// Whether a dispatch of `event` would reach anybody: a hook, or a recorder. Recorders do not listen to the
+    /// pieces of a streamed text.
     pub fn listens(&self, event: Event) -> bool {
-        !self.snapshot.load().of(event).is_empty()
+        !self.snapshot.load().of(event).is_empty() || self.records(event)
+    }
+
+    fn records(&self, event: Event) -> bool {
+        event != Event::TextDelta && self.recording.load(Ordering::Relaxed)
     }
 
     /// Begins a dispatch; `None` if nobody subscribed, and then nothing was built. A driver runs it and hands it to
@@ -269,24 +273,55 @@ impl HookChain {
         scope: &Arc<Scope>,
         fields: impl FnOnce() -> Vec<(Field, Payload)>,
     ) -> Option<Dispatch> {
+        self.begin_within(event, scope, fields, None)
+    }
+
+    /// The same with at most `limit` for the whole dispatch, where that is less than the chain's budget.
+    pub fn begin_within(
+        &self,
+        event: Event,
+        scope: &Arc<Scope>,
+        fields: impl FnOnce() -> Vec<(Field, Payload)>,
+        limit: Option<Duration>,
+    ) -> Option<Dispatch> {
+        let Ok(dispatch) = self.try_begin(event, limit, || Ok::<_, Infallible>((scope.clone(), fields())));
+        dispatch
+    }
+
+    /// The same for a host whose reading of the scope and the fields can fail. `read` is called only if somebody
+    /// subscribed.
+    ///
+    /// # Errors
+    /// What `read` returns.
+    pub fn try_begin<E>(
+        &self,
+        event: Event,
+        limit: Option<Duration>,
+        read: impl FnOnce() -> Result<(Arc<Scope>, Vec<(Field, Payload)>), E>,
+    ) -> Result<Option<Dispatch>, E> {
         let snapshot = self.snapshot.load();
         let entries = snapshot.of(event);
-        if entries.is_empty() {
-            return None;
+        if entries.is_empty() && !self.records(event) {
+            return Ok(None);
         }
-        let context = EventContext::new(event, scope.clone(), fields(), Instant::now(), snapshot.budget);
-        Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow))
+        let (scope, fields) = read()?;
+        let budget = limit.map_or(snapshot.budget, |limit| limit.min(snapshot.budget));
+        let context = EventContext::new(event, scope, fields, Moment::now(), budget);
+        Ok(Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow)))
     }
 
     /// Ends a dispatch: counts it and, if the chain records, writes it down.
     pub fn finish(&self, dispatch: Dispatch) -> Outcome {
+        *self.finish_boxed(dispatch)
+    }
+
+    /// The same, without moving the outcome out of its box.
+    pub fn finish_boxed(&self, dispatch: Dispatch) -> Box<Outcome> {
         let outcome = dispatch.finish();
         lock(&self.stats).add(&outcome);
         if self.recording.load(Ordering::Relaxed) {
-            let recorder = lock(&self.recorder).clone();
-            if let Some(recorder) = recorder {
-                recorder.write(&outcome);
-            }
+            let recorders = lock(&self.recorders).clone();
+            recorders.iter().for_each(|recorder| recorder.write(&outcome));
         }
         outcome
     }
@@ -296,7 +331,7 @@ impl HookChain {
     /// # Errors
     /// When the caller was interrupted while a hook ran.
     pub fn run(&self, mut dispatch: Dispatch) -> Result<Outcome, Abort> {
-        while dispatch.next().is_some() {
+        while dispatch.advance().is_some() {
             let answer = dispatch.entry().hook.call(dispatch.call());
             dispatch.complete(answer)?;
         }
@@ -308,9 +343,9 @@ impl HookChain {
     /// # Errors
     /// When the caller was interrupted while a hook ran.
     pub async fn run_async(&self, mut dispatch: Dispatch) -> Result<Outcome, Abort> {
-        while let Some(deadline) = dispatch.next() {
+        while let Some(deadline) = dispatch.advance() {
             let hook = dispatch.entry().hook.clone();
-            let answer = hook.call_async(dispatch.context().clone(), deadline).await;
+            let answer = hook.call_async(dispatch.context().clone(), deadline.instant()).await;
             dispatch.complete(answer)?;
         }
         Ok(self.finish(dispatch))
@@ -343,14 +378,25 @@ impl HookChain {
     /// Counts and times of every hook, in the order in which they run.
     pub fn stats(&self) -> Vec<HookStats> {
         let snapshot = self.snapshot();
-        let stats = lock(&self.stats);
+        let mut stats = lock(&self.stats);
         snapshot.entries.iter().map(|entry| stats.read(entry.slot, &entry.meta.name)).collect()
     }
 
-    /// Writes every dispatch from now on to `recorder`; `None` ends it. Returns the recorder that was in use.
-    pub fn set_recorder(&self, recorder: Option<Arc<Recorder>>) -> Option<Arc<Recorder>> {
-        self.recording.store(recorder.is_some(), Ordering::Relaxed);
-        std::mem::replace(&mut *lock(&self.recorder), recorder)
+    /// Writes every dispatch from now on to `recorder`, in the place of one that writes to the same file.
+    pub fn add_recorder(&self, recorder: Arc<Recorder>) {
+        let mut recorders = lock(&self.recorders);
+        recorders.retain(|other| other.path() != recorder.path());
+        recorders.push(recorder);
+        self.recording.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends what [`HookChain::add_recorder`] began. Returns whether `recorder` was still in use.
+    pub fn remove_recorder(&self, recorder: &Arc<Recorder>) -> bool {
+        let mut recorders = lock(&self.recorders);
+        let before = recorders.len();
+        recorders.retain(|other| !Arc::ptr_eq(other, recorder));
+        self.recording.store(!recorders.is_empty(), Ordering::Relaxed);
+        recorders.len() < before
     }
 
     /// The hooks whose code is of type `T`: how a host finds its own.
@@ -361,6 +407,34 @@ impl HookChain {
             }
         }
     }
+}
+
+/// Refuses descriptions that mean nothing.
+fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
+    let name = meta.name.to_string();
+    let invalid = |problem: &str| RegistrationError::Invalid { name: name.clone(), problem: problem.into() };
+    if meta.events.is_empty() {
+        return Err(invalid("it has no events, so it would never run"));
+    }
+    if meta.timeout.is_zero() {
+        return Err(invalid("timeout must be above 0 seconds"));
+    }
+    if meta.role == Role::Observer && meta.on_error != OnError::Skip {
+        return Err(invalid("an observer cannot refuse anything, so its on_error can only be \"skip\""));
+    }
+    match meta.events.iter().find(|event| event.spec().denial().is_none()) {
+        Some(event) if meta.role == Role::Gate => Err(RegistrationError::GateOnNotify { name, event: *event }),
+        _ => Ok(()),
+    }
+}
+
+/// The same hook, switched on or off.
+fn switched(entry: &Entry, enabled: bool) -> Result<Arc<Entry>, RegistrationError> {
+    let meta = HookMeta { enabled, ..entry.meta.clone() };
+    let name = meta.name.to_string();
+    // The filter compiled before, so it compiles again.
+    let entry = Entry::new(meta, entry.hook.clone(), entry.sequence, entry.slot);
+    entry.map(Arc::new).map_err(|error| RegistrationError::Filter { name, error: error.to_string() })
 }
 
 impl fmt::Debug for HookChain {

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Field};
 use super::filter::FilterSubject;
+use super::moment::Moment;
 use super::outcome::Outcome;
 use super::payload::Payload;
 
@@ -60,9 +61,9 @@ pub struct EventContext {
     /// The common fields.
     pub scope: Arc<Scope>,
     /// When the dispatch began.
-    pub started: Instant,
+    pub started: Moment,
     /// When the budget of the whole chain ends.
-    pub budget_end: Instant,
+    pub budget_end: Moment,
     /// What hooks and gates decided: set for observers only.
     pub outcome: Option<Arc<Outcome>>,
     sequence: u64,
@@ -73,7 +74,7 @@ static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
 impl EventContext {
     /// A new occurrence of `event`, with the fields that it carries and `budget` for the whole chain.
-    pub fn new(event: Event, scope: Arc<Scope>, fields: Vec<(Field, Payload)>, now: Instant, budget: Duration) -> Self {
+    pub fn new(event: Event, scope: Arc<Scope>, fields: Vec<(Field, Payload)>, now: Moment, budget: Duration) -> Self {
         EventContext {
             event,
             scope,
@@ -134,13 +135,13 @@ impl EventContext {
 
     /// When the event happened, in seconds since the epoch; derived from the monotonic clock when it is read.
     pub fn timestamp(&self) -> f64 {
-        let wall = SystemTime::now().checked_sub(self.started.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let wall = SystemTime::now().checked_sub(Moment::now().since(self.started)).unwrap_or(SystemTime::UNIX_EPOCH);
         wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
     }
 
     /// What is left of the chain's budget, in milliseconds.
     pub fn budget_ms(&self) -> u64 {
-        u64::try_from(self.budget_end.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.budget_end.left().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The event as one JSON object: what a shell hook reads on its standard input.
@@ -205,7 +206,7 @@ mod tests {
                 (Field::ToolName, "shell".into()),
                 (Field::ToolArguments, json!({"command": "ls", "lines": 3}).into()),
             ],
-            Instant::now(),
+            Moment::now(),
             Duration::from_secs(30),
         )
     }

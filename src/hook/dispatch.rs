@@ -1,19 +1,20 @@
 //! The rules of a dispatch, once, without I/O: who runs next, and what an answer does.
 //!
-//! A driver asks [`Dispatch::next`] whom to call until when, calls the hook in its own way (on this thread, on an
+//! A driver asks [`Dispatch::advance`] whom to call until when, calls the hook in its own way (on this thread, on an
 //! event loop, on a runtime) and hands the answer to [`Dispatch::complete`]. The synchronous and the asynchronous
 //! drivers therefore cannot differ in meaning.
 
 use std::any::Any;
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::context::EventContext;
 use super::entry::{Call, Entry, HookFailure, HookReply, OnError, Role, Verdict};
 use super::event::{Action, Event, Field};
+use super::moment::Moment;
 use super::outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 use super::result::HookResult;
 
@@ -22,15 +23,16 @@ pub type Abort = Box<dyn Error + Send + Sync>;
 
 /// A dispatch under way.
 pub struct Dispatch {
-    outcome: Outcome,
+    // In a box: it passes through several hands.
+    outcome: Box<Outcome>,
     position: usize,
     attempts: u32,
     halted: bool,
     observing: bool,
     shadow: bool,
-    boundary: Instant,
-    hook_started: Instant,
-    deadline: Instant,
+    boundary: Moment,
+    hook_started: Moment,
+    deadline: Moment,
     rendition: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -38,7 +40,7 @@ impl Dispatch {
     /// Begins a dispatch of `context` over `entries`, which stand in the order in which they run.
     pub fn new(context: Arc<EventContext>, entries: Arc<[Arc<Entry>]>, shadow: bool) -> Self {
         let started = context.started;
-        let mut outcome = Outcome::new(context, entries);
+        let mut outcome = Box::new(Outcome::new(context, entries));
         outcome.runs.reserve_exact(outcome.entries.len());
         Dispatch {
             outcome,
@@ -56,7 +58,8 @@ impl Dispatch {
 
     /// Moves to the next hook that is to run. Returns until when it may take; [`Dispatch::entry`] and
     /// [`Dispatch::call`] say what to call with what. `None`: all have had their turn.
-    pub fn next(&mut self) -> Option<Instant> {
+    #[inline]
+    pub fn advance(&mut self) -> Option<Moment> {
         if self.attempts > 0 {
             return Some(self.set_deadline());
         }
@@ -74,8 +77,8 @@ impl Dispatch {
             } else {
                 if role == Role::Observer && !self.observing {
                     self.observing = true;
-                    self.outcome.elapsed = self.boundary.duration_since(self.outcome.context.started);
-                    let seen = Arc::new(self.outcome.clone());
+                    self.outcome.elapsed = self.boundary.since(self.outcome.context.started);
+                    let seen = Arc::new(Outcome::clone(&self.outcome));
                     self.set_context(self.outcome.context.with_outcome(seen));
                 }
                 self.hook_started = self.boundary;
@@ -86,22 +89,26 @@ impl Dispatch {
         None
     }
 
-    fn set_deadline(&mut self) -> Instant {
+    #[inline]
+    fn set_deadline(&mut self) -> Moment {
         self.deadline = (self.boundary + self.entry().meta.timeout).min(self.outcome.context.budget_end);
         self.deadline
     }
 
     /// What to call the present hook with.
+    #[inline]
     pub fn call(&self) -> Call<'_> {
         Call { context: &self.outcome.context, rendition: &self.rendition, deadline: self.deadline }
     }
 
-    /// The hook whose turn it is. Valid after [`Dispatch::next`] returned a deadline.
+    /// The hook whose turn it is. Valid after [`Dispatch::advance`] returned a deadline.
+    #[inline]
     pub fn entry(&self) -> &Arc<Entry> {
         &self.outcome.entries[self.position]
     }
 
     /// The event as the present hook sees it.
+    #[inline]
     pub fn context(&self) -> &Arc<EventContext> {
         &self.outcome.context
     }
@@ -123,14 +130,14 @@ impl Dispatch {
             }
             extra = Some(Box::new(run));
         }
-        self.outcome.runs.push(RunRecord { status, attempts: 0, elapsed: Duration::ZERO, extra });
+        self.outcome.runs.push(RunRecord { status, attempts: 0, nanoseconds: 0, extra });
         self.position += 1;
     }
 
     /// The hook that ran last and how long it took.
     pub fn last_run(&self) -> Option<(&Arc<Entry>, Duration)> {
         let run = self.outcome.runs.last()?;
-        Some((&self.outcome.entries[self.outcome.runs.len() - 1], run.elapsed))
+        Some((&self.outcome.entries[self.outcome.runs.len() - 1], run.elapsed()))
     }
 
     /// Takes the answer of the hook whose turn it was.
@@ -138,17 +145,29 @@ impl Dispatch {
     /// # Errors
     /// [`HookFailure::Abort`] is not an answer: it ends the dispatch and comes back as it is.
     pub fn complete(&mut self, answer: Result<HookReply, HookFailure>) -> Result<(), Abort> {
-        let now = Instant::now();
-        self.boundary = now;
-        self.attempts += 1;
         if let Ok(HookReply { verdict: Verdict::NoChange, notes }) = &answer
             && notes.is_empty()
-            && now <= self.deadline
         {
+            return self.complete_unchanged();
+        }
+        self.boundary = Moment::now();
+        self.attempts += 1;
+        self.complete_slowly(answer)
+    }
+
+    /// [`Dispatch::complete`] for a hook that said nothing, which is the usual case.
+    ///
+    /// # Errors
+    /// None; the type is that of `complete`.
+    #[inline]
+    pub fn complete_unchanged(&mut self) -> Result<(), Abort> {
+        self.boundary = Moment::now();
+        self.attempts += 1;
+        if self.boundary <= self.deadline {
             self.record(RunStatus::Ok, None);
             return Ok(());
         }
-        self.complete_slowly(answer)
+        self.complete_slowly(Ok(HookReply::default()))
     }
 
     fn complete_slowly(&mut self, answer: Result<HookReply, HookFailure>) -> Result<(), Abort> {
@@ -197,7 +216,7 @@ impl Dispatch {
 
     /// Says by how much an answer came late, and which limit it was.
     fn late(&self) -> String {
-        let took = self.boundary.duration_since(self.hook_started).as_secs_f64();
+        let took = self.boundary.since(self.hook_started).as_secs_f64();
         format!("it answered after {took:.3} s, past its deadline")
     }
 
@@ -211,9 +230,10 @@ impl Dispatch {
         Ok(())
     }
 
+    #[inline]
     fn record(&mut self, status: RunStatus, extra: Option<Box<RunExtra>>) {
-        let elapsed = self.boundary.duration_since(self.hook_started);
-        self.outcome.runs.push(RunRecord { status, attempts: self.attempts, elapsed, extra });
+        let nanoseconds = self.boundary.nanoseconds().saturating_sub(self.hook_started.nanoseconds());
+        self.outcome.runs.push(RunRecord { status, attempts: self.attempts, nanoseconds, extra });
         self.position += 1;
         self.attempts = 0;
     }
@@ -374,9 +394,9 @@ impl Dispatch {
         self.halted |= action != Action::Ask;
     }
 
-    /// The outcome, once [`Dispatch::next`] has returned `None`.
-    pub fn finish(mut self) -> Outcome {
-        self.outcome.elapsed = self.boundary.duration_since(self.outcome.context.started);
+    /// The outcome, once [`Dispatch::advance`] has returned `None`.
+    pub fn finish(mut self) -> Box<Outcome> {
+        self.outcome.elapsed = self.boundary.since(self.outcome.context.started);
         self.outcome
     }
 }

@@ -14,6 +14,7 @@ use super::context::EventContext;
 use super::event::Event;
 use super::filter::{Filter, FilterError, FilterSpec};
 use super::level::Level;
+use super::moment::Moment;
 use super::result::HookResult;
 
 macro_rules! named {
@@ -212,7 +213,7 @@ pub struct Call<'a> {
     /// lives in the dispatch and not in the context, which it refers to.
     pub rendition: &'a OnceLock<Box<dyn Any + Send + Sync>>,
     /// Until when the hook may take.
-    pub deadline: Instant,
+    pub deadline: Moment,
 }
 
 /// The code of a hook. Python functions, shell commands and Rust hooks all come in through this trait.

@@ -197,6 +197,7 @@ impl Filter {
     }
 
     /// Whether there is no condition, so that everything matches.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
     }

@@ -11,10 +11,12 @@ pub mod entry;
 pub mod event;
 pub mod filter;
 pub mod level;
+pub mod moment;
 pub mod outcome;
 pub mod payload;
 pub mod record;
 pub mod redact;
+pub mod replay;
 pub mod result;
 pub mod shell;
 pub mod stats;
@@ -23,7 +25,7 @@ pub mod config;
 pub mod glob;
 
 pub use builtin::FnHook;
-pub use chain::{Explanation, HookChain, RegistrationError, Snapshot};
+pub use chain::{Exchange, Explanation, HookChain, RegistrationError, Snapshot};
 pub use context::{AgentIdentity, AgentKind, EventContext, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
@@ -33,6 +35,7 @@ pub use entry::{
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
 pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};
 pub use level::Level;
+pub use moment::Moment;
 pub use outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
 pub use payload::{Foreign, Payload, PayloadError};
 pub use result::HookResult;

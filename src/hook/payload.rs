@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Why a value could not be rendered as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,15 +23,24 @@ pub trait Foreign: Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-enum Source {
-    Json(Value),
-    Foreign(Box<dyn Foreign>),
-}
-
-struct Inner {
-    source: Source,
+/// One allocation per payload: the source stands last, so that it may be of any type.
+struct Inner<S: ?Sized> {
     json: OnceLock<Result<Value, PayloadError>>,
     rendition: OnceLock<Box<dyn Any + Send + Sync>>,
+    source: S,
+}
+
+/// The source of a payload that was JSON from the beginning.
+struct Json;
+
+impl Foreign for Json {
+    fn to_json(&self) -> Result<Value, PayloadError> {
+        Err(PayloadError("the JSON of this value was there from the beginning".into()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// One field of an event. Cloning shares it; nothing is copied or encoded until it is read.
@@ -42,16 +51,12 @@ struct Inner {
 /// assert_eq!(payload.json().unwrap()["command"], "ls");
 /// ```
 #[derive(Clone)]
-pub struct Payload(Arc<Inner>);
+pub struct Payload(Arc<Inner<dyn Foreign>>);
 
 impl Payload {
     /// A payload whose value lives elsewhere.
     pub fn foreign(value: impl Foreign + 'static) -> Self {
-        Payload(Arc::new(Inner {
-            source: Source::Foreign(Box::new(value)),
-            json: OnceLock::new(),
-            rendition: OnceLock::new(),
-        }))
+        Payload(Arc::new(Inner { json: OnceLock::new(), rendition: OnceLock::new(), source: value }))
     }
 
     /// The value as JSON, rendered on the first call and kept.
@@ -59,10 +64,7 @@ impl Payload {
     /// # Errors
     /// When a foreign value has no JSON form.
     pub fn json(&self) -> Result<&Value, &PayloadError> {
-        match &self.0.source {
-            Source::Json(value) => Ok(value),
-            Source::Foreign(value) => self.0.json.get_or_init(|| value.to_json()).as_ref(),
-        }
+        self.0.json.get_or_init(|| self.0.source.to_json()).as_ref()
     }
 
     /// The value as text if it is a JSON string.
@@ -72,10 +74,7 @@ impl Payload {
 
     /// The host's own value, if this payload came from a host and is of type `T`.
     pub fn downcast<T: 'static>(&self) -> Option<&T> {
-        match &self.0.source {
-            Source::Foreign(value) => value.as_any().downcast_ref(),
-            Source::Json(_) => None,
-        }
+        self.0.source.as_any().downcast_ref()
     }
 
     /// A host's rendition of this value (a Python object, say), made once and shared by every reader.
@@ -91,7 +90,13 @@ impl Payload {
 
 impl From<Value> for Payload {
     fn from(value: Value) -> Self {
-        Payload(Arc::new(Inner { source: Source::Json(value), json: OnceLock::new(), rendition: OnceLock::new() }))
+        Payload(Arc::new(Inner { json: OnceLock::from(Ok(value)), rendition: OnceLock::new(), source: Json }))
+    }
+}
+
+impl From<Map<String, Value>> for Payload {
+    fn from(object: Map<String, Value>) -> Self {
+        Value::Object(object).into()
     }
 }
 

@@ -1,41 +1,61 @@
 //! Dispatches as JSON lines: what happened, for people to read and for a later chain to be tried on.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Change, Outcome, may_show, shown};
+use super::redact::Redactor;
+
+/// The version of the format of a line.
+pub(super) const VERSION: u64 = 1;
 
 /// Appends dispatches to a file, secrets redacted by pattern.
 pub struct Recorder {
     path: PathBuf,
-    file: Mutex<File>,
-    redact: Box<dyn Fn(&mut Value) + Send + Sync>,
+    output: Mutex<Output>,
+    redactor: Redactor,
+}
+
+struct Output {
+    file: File,
+    /// Whether the last line of the file has no end: then the next one begins by ending it.
+    torn: bool,
+    lines: u64,
 }
 
 impl Recorder {
-    /// Opens `path` for appending; it is made if it is not there. `redact` takes secrets out of each line.
+    /// Opens `path` for appending; it is made, for the user alone, if it is not there. `redactor` takes secrets out of
+    /// each line.
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(path: &Path, redact: impl Fn(&mut Value) + Send + Sync + 'static) -> std::io::Result<Self> {
-        let file = File::options().create(true).append(true).open(path)?;
-        Ok(Recorder { path: path.to_owned(), file: Mutex::new(file), redact: Box::new(redact) })
+    pub fn open(path: &Path, redactor: Redactor) -> io::Result<Self> {
+        let file = File::options().create(true).append(true).read(true).mode(0o600).open(path)?;
+        let torn = is_torn(&file);
+        let path = path.canonicalize()?;
+        Ok(Recorder { path, output: Mutex::new(Output { file, torn, lines: 0 }), redactor })
     }
 
-    /// Where the record is.
+    /// Where the record is, as a canonical path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many dispatches this recorder has written.
+    pub fn lines(&self) -> u64 {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).lines
     }
 
     /// Appends one dispatch. A record that cannot be written is reported in the log and never fails a run.
     pub(super) fn write(&self, outcome: &Outcome) {
         let (original, withheld) = outcome.original_fields();
         let mut line = json!({
-            "version": 1,
+            "version": VERSION,
             "event": outcome.event().as_str(),
             "event_id": outcome.context.event_id(),
             "timestamp": outcome.context.timestamp(),
@@ -49,14 +69,28 @@ impl Recorder {
             "final": outcome.replaced_fields(),
             "outcome": outcome.summary(),
         });
-        (self.redact)(&mut line);
+        self.redactor.redact_value(&mut line);
         let mut text = line.to_string();
         text.push('\n');
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = file.write_all(text.as_bytes()) {
-            tracing::error!(path = %self.path.display(), %error, "a dispatch could not be recorded");
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        if output.torn {
+            text.insert(0, '\n');
+        }
+        // One write for a line, so that two processes that append to one file do not mix theirs.
+        let written = output.file.write_all(text.as_bytes());
+        output.torn = written.is_err();
+        match written {
+            Ok(()) => output.lines += 1,
+            Err(error) => tracing::error!(path = %self.path.display(), %error, "a dispatch could not be recorded"),
         }
     }
+}
+
+/// Whether a file ends in the middle of a line, as after a full disk. One that cannot be read or sought, such as a pipe,
+/// has no lines to end.
+fn is_torn(mut file: &File) -> bool {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1)).is_ok() && file.read_exact(&mut last).is_ok() && last != *b"\n"
 }
 
 impl Outcome {

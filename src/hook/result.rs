@@ -1,9 +1,11 @@
 //! What a hook answers, and whether its event and role allow that answer.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::entry::Role;
 use super::event::{Action, Event, Field};
+use crate::message::Message;
 use crate::suggest::did_you_mean;
 
 /// What a hook wants changed or decided. Built from a JSON object with [`HookResult::from_json`].
@@ -54,6 +56,16 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
+/// Checks that a list holds messages that a model could be sent.
+fn check_messages(key: &str, list: &Value) -> Result<(), String> {
+    for (index, message) in list.as_array().into_iter().flatten().enumerate() {
+        if let Err(error) = Message::deserialize(message) {
+            return Err(format!("{key}[{index}] is not a message: {error}"));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that a new value has the type that its field holds.
 fn check_type(field: Field, value: &Value) -> Result<(), String> {
     let fits = match field {
@@ -71,7 +83,10 @@ fn check_type(field: Field, value: &Value) -> Result<(), String> {
         Field::Decision => "\"allow\" or \"deny\"",
         _ => "a string",
     };
-    if fits { Ok(()) } else { Err(format!("{field} must be {wanted}, not {}", kind_of(value))) }
+    if !fits {
+        return Err(format!("{field} must be {wanted}, not {}", kind_of(value)));
+    }
+    if field == Field::Messages { check_messages("messages", value) } else { Ok(()) }
 }
 
 impl HookResult {
@@ -121,7 +136,13 @@ impl HookResult {
                 }
                 "inject_messages" => match value {
                     Value::Null => {}
-                    Value::Array(list) if list.iter().all(Value::is_object) => result.inject_messages = list,
+                    Value::Array(list) if list.iter().all(Value::is_object) => {
+                        let list = Value::Array(list);
+                        check_messages("inject_messages", &list)?;
+                        if let Value::Array(list) = list {
+                            result.inject_messages = list;
+                        }
+                    }
                     other => {
                         return Err(format!(
                             "inject_messages must be a list of message objects, not {}",

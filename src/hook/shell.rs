@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::context::EventContext;
 use super::entry::{BoxFuture, Call, Hook, HookFailure, HookReply, Verdict};
+use super::moment::Moment;
 use super::result::HookResult;
 use crate::process::{self, Capture, OutputStream, ProcessOutput, ProcessSpec, Status, StopReason};
 use crate::runtime;
@@ -27,23 +28,30 @@ const STDERR_CAP: usize = 64 * 1024;
 pub struct ShellHook {
     command: String,
     folder: Option<PathBuf>,
+    root: Option<PathBuf>,
 }
 
 impl ShellHook {
     /// A hook that runs `command`. Its `folder`, if it has one, comes first on `PATH` and is told to it as
     /// `HOOKWRIGHT_HOOK_DIR`.
     pub fn new(command: impl Into<String>, folder: Option<PathBuf>) -> Self {
-        ShellHook { command: command.into(), folder }
+        ShellHook { command: command.into(), folder, root: None }
     }
 
-    fn specification(&self, context: &EventContext, deadline: Instant) -> Result<ProcessSpec, HookFailure> {
+    /// The same hook, run in `root` where an event names no working directory. Without one it is that of this process.
+    pub fn at_root(self, root: Option<PathBuf>) -> Self {
+        ShellHook { root, ..self }
+    }
+
+    fn specification(&self, context: &EventContext, deadline: Moment) -> Result<ProcessSpec, HookFailure> {
         let document = Value::Object(context.document().map_err(HookFailure::failed)?);
-        let cwd = if context.scope.cwd.as_os_str().is_empty() {
-            std::env::current_dir().map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?
-        } else {
-            context.scope.cwd.clone()
+        let cwd = match (&context.scope.cwd, &self.root) {
+            (cwd, _) if !cwd.as_os_str().is_empty() => cwd.clone(),
+            (_, Some(root)) => root.clone(),
+            (_, None) => std::env::current_dir()
+                .map_err(|error| HookFailure::failed(format!("no working directory: {error}")))?,
         };
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let left = deadline.left().max(Duration::from_millis(1));
         let folder = self.folder.clone().unwrap_or_else(|| cwd.clone());
         let mut spec = ProcessSpec::shell(&self.command)
             .environment("HOOKWRIGHT_EVENT", context.event.as_str())
@@ -183,7 +191,7 @@ impl Hook for ShellHook {
     }
 
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
-        Box::pin(answer(self.specification(&context, deadline)))
+        Box::pin(answer(self.specification(&context, deadline.into())))
     }
 
     fn as_any(&self) -> &dyn Any {

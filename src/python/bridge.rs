@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use tokio::task::AbortHandle;
 
 use super::exit;
+use crate::hook::Moment;
 use crate::runtime;
 
 /// How long a blocking wait goes on before signals are looked at.
@@ -38,7 +39,17 @@ pub fn spawn<T: Send + 'static>(
     static OPEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let opened = helper(py, &OPEN, "open_future")?.call0()?;
     let (future, wake): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
-    let wake = wake.unbind();
+    let (ticket, task) = launch(work, wake.unbind())?;
+    future.call_method1("add_done_callback", (Canceller(task),))?;
+    Ok((future, ticket))
+}
+
+/// Runs `work` on the runtime and calls `wake`, from there, when it is done. Returns the ticket for its result and the
+/// means to drop it.
+pub fn launch<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    wake: Py<PyAny>,
+) -> PyResult<(Ticket<T>, AbortHandle)> {
     let place = Arc::new(Mutex::new(None));
     let ticket = Ticket(place.clone());
     let task = runtime::runtime()?.spawn(async move {
@@ -50,8 +61,7 @@ pub fn spawn<T: Send + 'static>(
             drop(wake);
         });
     });
-    future.call_method1("add_done_callback", (Canceller(task.abort_handle()),))?;
-    Ok((future, ticket))
+    Ok((ticket, task.abort_handle()))
 }
 
 /// Ends work on the runtime when the future that stands for it was cancelled.
@@ -87,10 +97,10 @@ pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> Py
 }
 
 /// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.
-pub fn proxy<'py>(future: &Bound<'py, PyAny>, deadline: Instant) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub fn proxy<'py>(future: &Bound<'py, PyAny>, deadline: Moment) -> PyResult<Option<Bound<'py, PyAny>>> {
     static PROXY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = future.py();
-    let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    let seconds = deadline.left().as_secs_f64();
     let proxy = helper(py, &PROXY, "proxy")?.call1((future, seconds))?;
     Ok((!proxy.is_none()).then_some(proxy))
 }

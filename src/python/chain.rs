@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,12 +16,12 @@ use super::error::IntoPython;
 use super::exit;
 use super::function::{Mode, PythonHook, interrupted};
 use super::outcome::PyOutcome;
-use super::watchdog;
+use super::watchdog::Watch;
 use crate::hook::filter::FilterSpec;
 use crate::hook::level::Level;
 use crate::hook::{
-    AgentIdentity, Dispatch, Event, EventContext, Field, HookChain, HookKind, HookMeta, OnError, Outcome, Payload,
-    Role, Scope, ShellHook, Snapshot,
+    AgentIdentity, Dispatch, Event, EventContext, Field, HookChain, HookKind, HookMeta, Moment, OnError, Outcome,
+    Payload, Role, Scope, ShellHook, Snapshot,
 };
 use crate::suggest::did_you_mean;
 
@@ -51,6 +51,13 @@ const ON_ERROR: &[(&str, OnError)] = &[("skip", OnError::Skip), ("deny", OnError
 const LEVELS: &[(&str, Level)] =
     &[("builtin", Level::Builtin), ("user", Level::User), ("project", Level::Project), ("session", Level::Session)];
 const MODES: &[(&str, Mode)] = &[("inline", Mode::Inline), ("async", Mode::Async), ("thread", Mode::Thread)];
+
+impl Mode {
+    /// Looks a mode up.
+    pub fn parse(name: &str) -> PyResult<Self> {
+        parse("mode", name, MODES)
+    }
+}
 
 /// A positive, finite number of seconds.
 pub fn seconds(name: &str, value: f64) -> PyResult<Duration> {
@@ -118,12 +125,13 @@ fn meta_from(py: Python<'_>, options: &Bound<'_, PyDict>, kind: HookKind) -> PyR
     Ok(meta)
 }
 
+/// The fields that an event carries.
+type Fields = Vec<(Field, Payload)>;
+/// A hook's name, whether it would run, why, and a warning.
+type ExplainedHook = (String, bool, String, Option<String>);
+
 /// The common fields and the event's own, sorted out of the keywords of a dispatch.
-fn scope_and_fields(
-    event: Event,
-    keywords: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(Option<Scope>, Vec<(Field, Payload)>)> {
-    let Some(keywords) = keywords else { return Ok((None, Vec::new())) };
+fn scope_and_fields(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<(Option<Scope>, Fields)> {
     let mut scope: Option<Scope> = None;
     let mut fields = Vec::with_capacity(keywords.len());
     for (name, value) in keywords.iter() {
@@ -137,13 +145,21 @@ fn scope_and_fields(
     Ok((scope, fields))
 }
 
+/// The value of a common field; an error names the field.
+fn common<'a, 'py, T: FromPyObject<'a, 'py>>(name: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        PyTypeError::new_err(format!("{name}: {}", error.value(value.py())))
+    })
+}
+
 fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
-        "session_id" => scope.session_id = value.extract()?,
-        "turn_id" => scope.turn_id = value.extract()?,
-        "agent" => scope.agent = AgentIdentity { name: value.extract()?, ..AgentIdentity::default() },
-        "cwd" => scope.cwd = value.extract::<PathBuf>()?,
-        "continuation" => scope.continuation = value.extract()?,
+        "session_id" => scope.session_id = common(name, value)?,
+        "turn_id" => scope.turn_id = common(name, value)?,
+        "agent" => scope.agent = AgentIdentity { name: common(name, value)?, ..AgentIdentity::default() },
+        "cwd" => scope.cwd = common(name, value)?,
+        "continuation" => scope.continuation = common(name, value)?,
         other => {
             let own = event.spec().readable.iter().map(|field| field.as_str());
             let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
@@ -163,21 +179,40 @@ fn default_scope() -> &'static Arc<Scope> {
 }
 
 /// Runs a dispatch on this thread; Python hooks in place, everything else on the runtime with signals looked at.
-pub fn run_blocking(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Outcome> {
+pub fn run_blocking(py: Python<'_>, chain: &HookChain, dispatch: Dispatch) -> PyResult<Outcome> {
+    run_boxed(py, chain, dispatch).map(|outcome| *outcome)
+}
+
+fn run_boxed(py: Python<'_>, chain: &HookChain, mut dispatch: Dispatch) -> PyResult<Box<Outcome>> {
+    drive(py, &mut dispatch)?;
+    Ok(chain.finish_boxed(dispatch))
+}
+
+/// Runs all hooks of a dispatch on this thread.
+pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
     let _inside = exit::enter(py);
-    let outer = watchdog::nearest_deadline();
-    while dispatch.next().is_some() {
+    let mut watch = Watch::open(py)?;
+    let outer = watch.outer_deadline();
+    while dispatch.advance().is_some() {
         let mut call = dispatch.call();
         call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-            Some(hook) => hook.call_blocking(py, &call),
-            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline))
+            Some(hook) if hook.mode == Mode::Inline => match hook.call_inline(py, &mut watch, &call) {
+                Ok(value) if value.is_none() => {
+                    dispatch.complete_unchanged().map_err(into_pyerr)?;
+                    continue;
+                }
+                Ok(value) => hook.read_blocking(py, &value, call.deadline),
+                Err(failure) => Err(failure),
+            },
+            Some(hook) => hook.call_blocking(py, &mut watch, &call),
+            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant()))
                 .unwrap_or_else(|error| Err(interrupted(py, error))),
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
-    Ok(chain.finish(dispatch))
+    Ok(())
 }
 
 /// The native part of a chain.
@@ -187,27 +222,18 @@ pub struct PyHookChain {
 }
 
 impl PyHookChain {
-    fn begin(
-        &self,
-        py: Python<'_>,
-        event: &str,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<(Event, Option<Dispatch>)> {
+    fn begin(&self, py: Python<'_>, event: &str, keywords: &Bound<'_, PyDict>) -> PyResult<(Event, Option<Dispatch>)> {
         let event = match Event::parse(event) {
             Some(event) => event,
             None => event.parse::<Event>().map_err(|error| error.into_python(py))?,
         };
-        if !self.chain.listens(event) {
-            if let Some(keywords) = keywords {
-                check_names(event, keywords)?;
-            }
-            return Ok((event, None));
+        let dispatch = self.chain.try_begin(event, None, || {
+            let (scope, fields) = scope_and_fields(event, keywords)?;
+            PyResult::Ok((scope.map_or_else(|| default_scope().clone(), Arc::new), fields))
+        })?;
+        if dispatch.is_none() {
+            check_names(event, keywords)?;
         }
-        let (scope, fields) = scope_and_fields(event, keywords)?;
-        let dispatch = match scope {
-            None => self.chain.begin(event, default_scope(), || fields),
-            Some(scope) => self.chain.begin(event, &Arc::new(scope), || fields),
-        };
         Ok((event, dispatch))
     }
 }
@@ -232,20 +258,19 @@ impl PyHookChain {
         Ok(PyHookChain { chain: Arc::new(HookChain::new(seconds("budget", budget)?, shadow)) })
     }
 
-    /// Runs the hooks of an event on the calling thread.
-    #[pyo3(signature = (event, /, **fields))]
-    fn run(&self, py: Python<'_>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<PyOutcome> {
-        match self.begin(py, event, fields.as_ref())? {
-            (event, None) => Ok(PyOutcome::untouched(event, fields.map(Bound::unbind))),
-            (_, Some(dispatch)) => run_blocking(py, &self.chain, dispatch).map(PyOutcome::from_outcome),
+    /// Runs the hooks of an event on the calling thread. The fields come as the dict that Python made for the keywords
+    /// of `run`: as keywords of this function they would be copied into another.
+    fn _run(&self, py: Python<'_>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<PyOutcome> {
+        match self.begin(py, event, &fields)? {
+            (event, None) => Ok(PyOutcome::untouched(event, Some(fields.unbind()))),
+            (_, Some(dispatch)) => run_boxed(py, &self.chain, dispatch).map(PyOutcome::from_boxed),
         }
     }
 
     /// The same, awaited on the running event loop.
-    #[pyo3(signature = (event, /, **fields))]
-    fn arun(slf: Bound<'_, Self>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Arun> {
-        Ok(match slf.get().begin(slf.py(), event, fields.as_ref())? {
-            (event, None) => Arun::untouched(slf.unbind(), event, fields.map(Bound::unbind)),
+    fn _arun(slf: Bound<'_, Self>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<Arun> {
+        Ok(match slf.get().begin(slf.py(), event, &fields)? {
+            (event, None) => Arun::untouched(slf.unbind(), event, Some(fields.unbind())),
             (_, Some(dispatch)) => Arun::new(slf.unbind(), dispatch),
         })
     }
@@ -260,7 +285,7 @@ impl PyHookChain {
         options: Bound<'_, PyDict>,
     ) -> PyResult<bool> {
         let meta = meta_from(py, &options, HookKind::Python)?;
-        let hook = PythonHook::new(callable, parse("mode", mode, MODES)?, meta.role);
+        let hook = PythonHook::new(callable, Mode::parse(mode)?, meta.role);
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
@@ -374,18 +399,41 @@ impl PyHookChain {
         event: &str,
         tools: Option<Vec<String>>,
         fields: Bound<'_, PyDict>,
-    ) -> PyResult<Vec<(String, bool, String, Option<String>)>> {
+    ) -> PyResult<Vec<ExplainedHook>> {
         let event = event.parse::<Event>().map_err(|error| error.into_python(py))?;
-        let (scope, fields) = scope_and_fields(event, Some(&fields))?;
+        let (scope, fields) = scope_and_fields(event, &fields)?;
         let scope = Arc::new(scope.unwrap_or_default());
-        let context = EventContext::new(event, scope, fields, Instant::now(), self.chain.snapshot().budget);
+        let context = EventContext::new(event, scope, fields, Moment::now(), self.chain.snapshot().budget);
         let tools: Option<Vec<&str>> = tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());
         let explained = self.chain.explain(&context, tools.as_deref());
         Ok(explained.into_iter().map(|hook| (hook.name, hook.matches, hook.why, hook.warning)).collect())
     }
 
-    /// Counts and times of every hook.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Puts the hooks of configuration files into the chain, in one step and in the place of those in `remove`. Returns
+    /// what could not be added; with `whole` nothing is changed then.
+    fn _exchange(
+        &self,
+        remove: Vec<String>,
+        add: Vec<super::config::Addition<'_>>,
+        switch: (Vec<String>, Vec<String>),
+        budget: Option<f64>,
+        whole: bool,
+    ) -> PyResult<Vec<(usize, String)>> {
+        super::config::exchange(self, remove, add, switch, budget, whole)
+    }
+
+    /// Begins to append every event and outcome to a file.
+    fn _record(slf: Bound<'_, Self>, path: PathBuf, redact: Vec<String>) -> PyResult<super::record::PyRecording> {
+        super::record::PyRecording::start(slf, &path, redact)
+    }
+
+    /// Runs the chain over recorded events.
+    fn _replay<'py>(&self, py: Python<'py>, path: PathBuf, shell: bool) -> PyResult<Bound<'py, PyDict>> {
+        super::record::replay(py, self, &path, shell)
+    }
+
+    /// Counts and times of every hook, as dicts.
+    fn _stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats =
             serde_json::to_value(self.chain.stats()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &stats)

@@ -9,7 +9,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-use super::message::PyMessage;
+use super::message::{PyMessage, PyToolCall, history_list};
+use crate::agent::turn::HistoryPayload;
 use crate::hook::{Foreign, Payload, PayloadError};
 
 /// How deep nested data may be before it is taken for a cycle.
@@ -57,6 +58,9 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
     if let Ok(message) = object.cast::<PyMessage>() {
         return Ok(message.get().to_json());
+    }
+    if let Ok(call) = object.cast::<PyToolCall>() {
+        return serde_json::to_value(&call.get().0).map_err(|error| PyValueError::new_err(error.to_string()));
     }
     // Pydantic models, dataclasses, enums, paths, dates: rendered by a helper in Python, then read like the rest.
     static PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -163,8 +167,8 @@ pub fn view<'py>(py: Python<'py>, payload: &Payload) -> PyResult<Bound<'py, PyAn
     }
     let object = if let Some(PyValue(object)) = payload.downcast::<PyValue>() {
         freeze(object.bind(py))?
-    } else if let Some(history) = payload.downcast::<super::message::HistoryPayload>() {
-        freeze(&super::message::to_list(py, &history.0)?.into_any())?
+    } else if let Some(history) = payload.downcast::<HistoryPayload>() {
+        freeze(&history_list(py, &history.0)?.into_any())?
     } else {
         let json = payload.json().map_err(|error| PyValueError::new_err(error.to_string()))?;
         freeze(&to_python(py, json)?)?

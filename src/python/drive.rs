@@ -6,9 +6,10 @@
 //! without a visit to the loop.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::iterator::PySendResult;
@@ -18,7 +19,8 @@ use super::chain::PyHookChain;
 use super::exit;
 use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
 use super::outcome::PyOutcome;
-use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply};
+use super::watchdog::Watch;
+use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply, Moment};
 
 /// How long a cancelled coroutine may still wait while it cleans up.
 const GRACE: Duration = Duration::from_millis(250);
@@ -38,25 +40,65 @@ enum Step<'py, T> {
 /// One coroutine under a deadline.
 struct AsyncCall {
     coroutine: Py<PyAny>,
-    deadline: Instant,
+    deadline: Moment,
     proxy: Option<Py<PyAny>>,
     overdue: bool,
     /// Set when the task was asked to cancel while it waited here: how often it had been asked before.
     cancelled: Option<i64>,
 }
 
+/// What an awaitable is driven through. The iterator that `__await__` hands out takes a value without raising
+/// StopIteration at its end, unlike the `send` of the coroutine itself.
+fn iterator_of<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match awaitable.getattr_opt(intern!(awaitable.py(), "__await__"))? {
+        Some(method) => method.call0(),
+        // A coroutine in the form of a generator, or an iterator that was handed out before.
+        None => Ok(awaitable.clone()),
+    }
+}
+
+/// What became of one value sent in.
+enum Sending<'py> {
+    Yielded(Bound<'py, PyAny>),
+    Returned(Bound<'py, PyAny>),
+}
+
+fn send<'py>(iterator: &Bound<'py, PyAny>) -> PyResult<Sending<'py>> {
+    let py = iterator.py();
+    match iterator.cast::<pyo3::types::PyIterator>() {
+        Ok(iterator) => Ok(match iterator.send(py.None().bind(py))? {
+            PySendResult::Next(value) => Sending::Yielded(value),
+            PySendResult::Return(value) => Sending::Returned(value),
+        }),
+        Err(_) => raised_or_returned(py, iterator.call_method1(intern!(py, "send"), (py.None(),))),
+    }
+}
+
+fn throw<'py>(iterator: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Sending<'py>> {
+    let py = iterator.py();
+    raised_or_returned(py, iterator.call_method1(intern!(py, "throw"), (error.into_value(py),)))
+}
+
+fn raised_or_returned<'py>(py: Python<'py>, result: PyResult<Bound<'py, PyAny>>) -> PyResult<Sending<'py>> {
+    match result {
+        Ok(value) => Ok(Sending::Yielded(value)),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            error.value(py).getattr("value").map(Sending::Returned)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 impl AsyncCall {
-    fn new(awaitable: &Bound<'_, PyAny>, deadline: Instant) -> PyResult<Self> {
-        // A coroutine takes send and throw itself; other awaitables hand out an iterator that does.
-        let coroutine = if awaitable.hasattr("send")? && awaitable.hasattr("throw")? {
-            awaitable.clone()
-        } else {
-            awaitable.call_method0("__await__")?
-        };
-        Ok(AsyncCall { coroutine: coroutine.unbind(), deadline, proxy: None, overdue: false, cancelled: None })
+    fn new(awaitable: &Bound<'_, PyAny>, deadline: Moment) -> PyResult<Self> {
+        Ok(AsyncCall::over(iterator_of(awaitable)?, deadline))
     }
 
-    fn step<'py>(&mut self, py: Python<'py>, sent: Sent) -> Step<'py, function::Called<'py>> {
+    fn over(iterator: Bound<'_, PyAny>, deadline: Moment) -> Self {
+        AsyncCall { coroutine: iterator.unbind(), deadline, proxy: None, overdue: false, cancelled: None }
+    }
+
+    fn step<'py>(&mut self, py: Python<'py>, watch: &mut Watch, sent: Sent) -> Step<'py, function::Called<'py>> {
         let proxy = self.proxy.take();
         let told = |flag| {
             let read = |proxy: &Py<PyAny>| proxy.bind(py).getattr(flag)?.is_truthy();
@@ -74,44 +116,37 @@ impl AsyncCall {
                 return Step::Done(self.give_up(py));
             }
             self.overdue = true;
-            self.deadline = Instant::now() + GRACE;
+            self.deadline = Moment::now() + GRACE;
             bridge::cancelled_error(py).map_or(Sent::Value, Sent::Error)
         } else {
             sent
         };
         let deadline = self.deadline;
         let coroutine = self.coroutine.bind(py);
-        let mut returned = None;
-        let result = guarded(py, deadline, || match sent {
-            Sent::Value => match coroutine.cast::<pyo3::types::PyIterator>() {
-                Ok(iterator) => match iterator.send(py.None().bind(py))? {
-                    PySendResult::Next(value) => Ok(value),
-                    PySendResult::Return(value) => {
-                        returned = Some(value.clone());
-                        Ok(value)
-                    }
-                },
-                Err(_) => send_by_method(py, coroutine.call_method1("send", (py.None(),)), &mut returned),
-            },
-            Sent::Error(error) => {
-                send_by_method(py, coroutine.call_method1("throw", (error.into_value(py),)), &mut returned)
-            }
+        let result = guarded(py, watch, deadline, || match sent {
+            Sent::Value => send(coroutine),
+            Sent::Error(error) => throw(coroutine, error),
         });
         match result {
             Err(error) => Step::Done(Err(self.failed(py, error))),
-            Ok(_) if returned.is_some() && self.is_being_cancelled(py) => Step::Done(Err(cancellation(py))),
-            Ok(_) if returned.is_some() && self.overdue => Step::Done(Err(self.timed_out())),
-            Ok(value) if returned.is_some() => Step::Done(Ok(value)),
-            Ok(future) => match bridge::proxy(&future, self.deadline) {
-                Ok(Some(proxy)) => {
-                    self.proxy = Some(proxy.clone().unbind());
-                    Step::Wait(proxy)
-                }
-                // A bare yield: the loop comes back at once.
-                Ok(None) if Instant::now() < self.deadline => Step::Wait(future),
-                Ok(None) => Step::Done(self.give_up(py)),
-                Err(error) => Step::Done(Err(failure(py, error))),
-            },
+            Ok(Sending::Returned(_)) if self.is_being_cancelled(py) => Step::Done(Err(cancellation(py))),
+            Ok(Sending::Returned(_)) if self.overdue => Step::Done(Err(self.timed_out())),
+            Ok(Sending::Returned(value)) => Step::Done(Ok(value)),
+            Ok(Sending::Yielded(future)) => self.wait_for(py, future),
+        }
+    }
+
+    /// Passes on what the coroutine waits for, with the deadline on it.
+    fn wait_for<'py>(&mut self, py: Python<'py>, future: Bound<'py, PyAny>) -> Step<'py, function::Called<'py>> {
+        match bridge::proxy(&future, self.deadline) {
+            Ok(Some(proxy)) => {
+                self.proxy = Some(proxy.clone().unbind());
+                Step::Wait(proxy)
+            }
+            // A bare yield: the loop comes back at once.
+            Ok(None) if Moment::now() < self.deadline => Step::Wait(future),
+            Ok(None) => Step::Done(self.give_up(py)),
+            Err(error) => Step::Done(Err(failure(py, error))),
         }
     }
 
@@ -150,30 +185,17 @@ impl AsyncCall {
     }
 
     fn close(&self, py: Python<'_>) {
-        let until = Instant::now() + GRACE;
+        let until = Moment::now() + GRACE;
         // What it raises while it is closed concerns nobody.
-        drop(guarded(py, until, || self.coroutine.bind(py).call_method0("close")));
+        drop(Watch::open(py).map(|mut watch| {
+            drop(guarded(py, &mut watch, until, || self.coroutine.bind(py).call_method0("close")));
+        }));
     }
 }
 
 /// The caller's cancellation, handed on.
 fn cancellation(py: Python<'_>) -> HookFailure {
     HookFailure::Abort(Box::new(bridge::cancelled_error(py).unwrap_or_else(|error| error)))
-}
-
-fn send_by_method<'py>(
-    py: Python<'py>,
-    result: PyResult<Bound<'py, PyAny>>,
-    returned: &mut Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match result {
-        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
-            let value = error.value(py).getattr("value")?;
-            *returned = Some(value.clone());
-            Ok(value)
-        }
-        other => other,
-    }
 }
 
 /// What a dispatch waits for.
@@ -223,16 +245,17 @@ impl Arun {
                 if let Sent::Error(error) = sent {
                     return Err(error);
                 }
-                return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
+                return Err(finished(py, outcome)?);
             }
             State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
         };
+        let mut watch = Watch::open(py)?;
         let mut sent = Some(sent);
         loop {
             let answer = match pending.take() {
                 Some(mut waiting) => {
                     let sent = sent.take().unwrap_or(Sent::Value);
-                    match resume(py, &mut waiting, sent, &dispatch) {
+                    match resume(py, &mut watch, &mut waiting, sent, &dispatch) {
                         Step::Wait(future) => {
                             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                             *state = State::Running { dispatch, pending: Some(waiting) };
@@ -245,15 +268,25 @@ impl Arun {
                     if let Some(Sent::Error(error)) = sent.take() {
                         return Err(error);
                     }
-                    if dispatch.next().is_none() {
-                        let outcome = PyOutcome::from_outcome(self.chain.get().chain.finish(*dispatch));
-                        return Err(PyStopIteration::new_err((Py::new(py, outcome)?,)));
+                    if dispatch.advance().is_none() {
+                        let outcome = PyOutcome::from_boxed(self.chain.get().chain.finish_boxed(*dispatch));
+                        return Err(finished(py, outcome)?);
                     }
-                    match begin(py, &dispatch) {
+                    match begin(py, &mut watch, &dispatch) {
+                        Ok(Begun::Nothing) => {
+                            dispatch.complete_unchanged().map_err(into_pyerr)?;
+                            warn_if_slow(py, &dispatch);
+                            continue;
+                        }
                         Ok(Begun::Answer(answer)) => {
                             dispatch.complete(answer).map_err(into_pyerr)?;
                             warn_if_slow(py, &dispatch);
                             continue;
+                        }
+                        Ok(Begun::Suspended(waiting, future)) => {
+                            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                            *state = State::Running { dispatch, pending: Some(waiting) };
+                            return Ok(future);
                         }
                         Ok(Begun::Waits(waiting)) => {
                             pending = Some(waiting);
@@ -268,65 +301,103 @@ impl Arun {
     }
 }
 
+/// The end of an awaitable. The value stands alone and not in a tuple, so that the interpreter takes it as it is and
+/// makes no exception object of it.
+fn finished(py: Python<'_>, outcome: PyOutcome) -> PyResult<PyErr> {
+    Ok(PyStopIteration::new_err(Py::new(py, outcome)?))
+}
+
 /// A synchronous function that keeps a running loop waiting this long is warned of.
-const SLOW_MS: f64 = 100.0;
+const SLOW: Duration = Duration::from_millis(100);
 
 fn warn_if_slow(py: Python<'_>, dispatch: &Dispatch) {
     let Some((entry, elapsed)) = dispatch.last_run() else { return };
-    let milliseconds = crate::hook::outcome::milliseconds(elapsed);
-    if milliseconds > SLOW_MS
+    if elapsed > SLOW
         && let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>()
         && hook.mode == Mode::Inline
-        && let Err(error) = hook.warn_of_blocking(py, &entry.meta.name, milliseconds)
+        && let Err(error) = hook.warn_of_blocking(py, &entry.meta.name, crate::hook::outcome::milliseconds(elapsed))
     {
         // Somebody turned warnings into errors; a hook's slowness is still no reason to fail the run.
         error.write_unraisable(py, None);
     }
 }
 
-enum Begun {
+enum Begun<'py> {
+    /// It ran to its end and said nothing.
+    Nothing,
     Answer(Result<HookReply, HookFailure>),
+    /// It has still to be started.
     Waits(Pending),
+    /// A coroutine that was started and waits for this.
+    Suspended(Pending, Bound<'py, PyAny>),
 }
 
-fn begin(py: Python<'_>, dispatch: &Dispatch) -> PyResult<Begun> {
+fn begin<'py>(py: Python<'py>, watch: &mut Watch, dispatch: &Dispatch) -> PyResult<Begun<'py>> {
     let call = dispatch.call();
     let entry = dispatch.entry();
     let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>() else {
         // Waits somewhere else (a process): our runtime does it and wakes the loop once.
-        let work = entry.hook.call_async(call.context.clone(), call.deadline);
+        let work = entry.hook.call_async(call.context.clone(), call.deadline.instant());
         let (future, ticket) = bridge::spawn(py, work)?;
         let iterator = future.call_method0("__await__")?;
         // The other side keeps the deadline; this one only has to outlast it.
         let call = AsyncCall::new(&iterator, call.deadline + Duration::from_secs(3600))?;
         return Ok(Begun::Waits(Pending::Foreign { call, ticket }));
     };
-    let value = match hook.mode {
+    let arguments = hook.arguments(py, &call)?;
+    match hook.mode {
         Mode::Thread => {
             static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            let arguments = hook.arguments(py, &call)?;
-            Ok(RUN.import(py, "hookwright._workers", "in_thread")?.call1((&hook.callable, arguments))?)
+            let future = RUN.import(py, "hookwright._workers", "in_thread")?.call1((&hook.callable, arguments))?;
+            Ok(Begun::Waits(Pending::Coroutine(AsyncCall::new(&future, call.deadline)?)))
         }
-        Mode::Inline | Mode::Async => hook.call_inline(py, &call),
-    };
-    match value {
-        Ok(value) if value.is_none() => Ok(Begun::Answer(Ok(HookReply::default()))),
-        Ok(value) if hook.mode != Mode::Inline || is_awaitable(&value) => {
-            Ok(Begun::Waits(Pending::Coroutine(AsyncCall::new(&value, call.deadline)?)))
+        Mode::Inline => Ok(match hook.call_inline(py, watch, &call) {
+            Ok(value) if value.is_none() => Begun::Nothing,
+            Ok(value) if is_awaitable(&value) => {
+                Begun::Waits(Pending::Coroutine(AsyncCall::new(&value, call.deadline)?))
+            }
+            Ok(value) => Begun::Answer(hook.read(&value)),
+            Err(failure) => Begun::Answer(Err(failure)),
+        }),
+        Mode::Async => {
+            // The coroutine is made and has its first step under one deadline; most end with it.
+            let started = guarded(py, watch, call.deadline, || {
+                let value = hook.callable.bind(py).call1(arguments.bind(py))?;
+                if value.is_none() {
+                    return Ok((value.clone(), Sending::Returned(value)));
+                }
+                let iterator = iterator_of(&value)?;
+                let sending = send(&iterator)?;
+                Ok((iterator, sending))
+            });
+            Ok(match started {
+                Ok((_, Sending::Returned(value))) if value.is_none() => Begun::Nothing,
+                Ok((_, Sending::Returned(value))) => Begun::Answer(hook.read(&value)),
+                Ok((iterator, Sending::Yielded(future))) => {
+                    let mut waiting = AsyncCall::over(iterator, call.deadline);
+                    match waiting.wait_for(py, future) {
+                        Step::Wait(future) => Begun::Suspended(Pending::Coroutine(waiting), future),
+                        Step::Done(Ok(value)) => Begun::Answer(hook.read(&value)),
+                        Step::Done(Err(failure)) => Begun::Answer(Err(failure)),
+                    }
+                }
+                // Nobody has cancelled what did not wait yet.
+                Err(HookFailure::Abort(abort)) => Begun::Answer(Err(function::own_cancellation(py, abort))),
+                Err(failure) => Begun::Answer(Err(failure)),
+            })
         }
-        Ok(value) => Ok(Begun::Answer(hook.read(&value))),
-        Err(failure) => Ok(Begun::Answer(Err(failure))),
     }
 }
 
 fn resume<'py>(
     py: Python<'py>,
+    watch: &mut Watch,
     waiting: &mut Pending,
     sent: Sent,
     dispatch: &Dispatch,
 ) -> Step<'py, Result<HookReply, HookFailure>> {
     match waiting {
-        Pending::Coroutine(call) => match call.step(py, sent) {
+        Pending::Coroutine(call) => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
             Step::Done(Ok(value)) => match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
@@ -334,7 +405,7 @@ fn resume<'py>(
                 None => Step::Done(Err(HookFailure::failed("the hook changed its kind while it ran"))),
             },
         },
-        Pending::Foreign { call, ticket } => match call.step(py, sent) {
+        Pending::Foreign { call, ticket } => match call.step(py, watch, sent) {
             Step::Wait(future) => Step::Wait(future),
             Step::Done(Err(failure)) => Step::Done(Err(failure)),
             Step::Done(Ok(_)) => Step::Done(
@@ -395,7 +466,7 @@ impl Arun {
 pub struct HookCall(Mutex<Option<AsyncCall>>);
 
 impl HookCall {
-    pub fn new(awaitable: &Bound<'_, PyAny>, deadline: Instant) -> PyResult<Self> {
+    pub fn new(awaitable: &Bound<'_, PyAny>, deadline: Moment) -> PyResult<Self> {
         Ok(HookCall(Mutex::new(Some(AsyncCall::new(awaitable, deadline)?))))
     }
 
@@ -403,7 +474,8 @@ impl HookCall {
         let _inside = exit::enter(py);
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut call) = taken else { return Err(PyRuntimeError::new_err("this call is over")) };
-        match call.step(py, sent) {
+        let mut watch = Watch::open(py)?;
+        match call.step(py, &mut watch, sent) {
             Step::Wait(future) => {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
                 Ok(future)

@@ -1,6 +1,9 @@
 //! The one place where errors of the core become Python exceptions.
 
-use pyo3::exceptions::PyRuntimeError;
+use std::io;
+use std::path::Path;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -22,6 +25,18 @@ pub fn exception(py: Python<'_>, class: &str, message: &str, attributes: &[(&str
         Ok(PyErr::from_value(value))
     };
     build().unwrap_or_else(|error| error)
+}
+
+/// The `OSError` of Python for a file, of the subclass that its number stands for.
+pub fn os_error(error: io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((number, text, path.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
 }
 
 /// Turns an error into its exception; needs the interpreter, since the classes are defined in Python.

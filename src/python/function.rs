@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -14,8 +13,10 @@ use serde_json::Value;
 use super::convert::to_json;
 use super::event::arguments;
 use super::result::PyHookResult;
-use super::watchdog;
-use crate::hook::{Abort, BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Role, Verdict};
+use super::watchdog::{self, Watch};
+use crate::hook::{
+    Abort, BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Moment, Role, Verdict,
+};
 
 /// How a function is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +67,9 @@ impl PythonHook {
     }
 
     /// Calls the function on this thread under a deadline.
-    pub fn call_inline<'py>(&self, py: Python<'py>, call: &Call<'_>) -> Called<'py> {
+    pub fn call_inline<'py>(&self, py: Python<'py>, watch: &mut Watch, call: &Call<'_>) -> Called<'py> {
         let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
-        match guarded(py, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
+        match guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
             // Nobody can cancel a function that does not wait: it is an exception like any other.
             Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
             called => called,
@@ -76,20 +77,14 @@ impl PythonHook {
     }
 
     /// Runs the hook to its end on behalf of a thread that may block.
-    pub fn call_blocking(&self, py: Python<'_>, call: &Call<'_>) -> Result<HookReply, HookFailure> {
+    pub fn call_blocking(&self, py: Python<'_>, watch: &mut Watch, call: &Call<'_>) -> Result<HookReply, HookFailure> {
         match self.mode {
             Mode::Inline => {
-                let value = self.call_inline(py, call)?;
-                if value.is_none() {
-                    return Ok(HookReply::default());
-                }
-                if is_awaitable(&value) {
-                    return self.read(&self.block_on(py, &value, call.deadline)?);
-                }
-                self.read(&value)
+                let value = self.call_inline(py, watch, call)?;
+                self.read_blocking(py, &value, call.deadline)
             }
             Mode::Async => {
-                let coroutine = self.call_inline(py, call)?;
+                let coroutine = self.call_inline(py, watch, call)?;
                 self.read(&self.block_on(py, &coroutine, call.deadline)?)
             }
             Mode::Thread => {
@@ -104,8 +99,21 @@ impl PythonHook {
         }
     }
 
+    /// Reads what an inline function returned; a coroutine is run to its end first.
+    pub fn read_blocking(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        deadline: Moment,
+    ) -> Result<HookReply, HookFailure> {
+        if !value.is_none() && is_awaitable(value) {
+            return self.read(&self.block_on(py, value, deadline)?);
+        }
+        self.read(value)
+    }
+
     /// Runs an awaitable on the helper thread's loop while this thread waits.
-    fn block_on<'py>(&self, py: Python<'py>, awaitable: &Bound<'py, PyAny>, deadline: Instant) -> Called<'py> {
+    fn block_on<'py>(&self, py: Python<'py>, awaitable: &Bound<'py, PyAny>, deadline: Moment) -> Called<'py> {
         static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let call = super::drive::HookCall::new(awaitable, deadline).map_err(|error| failure(py, error))?;
         RUN.import(py, "hookwright._workers", "run_on_private_loop")
@@ -175,31 +183,37 @@ impl PythonHook {
 }
 
 /// Runs `code` under a deadline on this thread and tells a deadline from a failure.
-pub fn guarded<'py>(
-    py: Python<'py>,
-    deadline: Instant,
-    code: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
-) -> Called<'py> {
-    let armed = watchdog::arm(py, deadline).map_err(|error| failure(py, error))?;
+#[inline]
+pub fn guarded<T>(
+    py: Python<'_>,
+    watch: &mut Watch,
+    deadline: Moment,
+    code: impl FnOnce() -> PyResult<T>,
+) -> Result<T, HookFailure> {
+    watch.arm(py, deadline);
     let result = code();
-    let fired = armed.disarm(py).map_err(|error| failure(py, error))?;
+    let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
         Ok(value) if !fired => Ok(value),
+        result => Err(ended(py, result.err(), fired)),
+    }
+}
+
+/// Why code that was guarded has no result.
+#[cold]
+fn ended(py: Python<'_>, error: Option<PyErr>, fired: bool) -> HookFailure {
+    match error {
         // Late, or it swallowed the deadline's exception: either way it did not answer in time.
-        Ok(_) => Err(HookFailure::Timeout("it did not answer before its deadline".into())),
-        Err(error) => {
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                return Err(HookFailure::Abort(Box::new(error)));
-            }
-            let class = watchdog::deadline_class(py).map_err(|error| failure(py, error))?;
-            match (error.get_type(py).is(class), fired) {
-                (_, true) => Err(HookFailure::Timeout("it was still running at its deadline and was ended".into())),
-                // The deadline of an outer hook, on its way out.
-                (true, false) => Err(HookFailure::Abort(Box::new(error))),
-                (false, false) if is_cancellation(py, &error) => Err(HookFailure::Abort(Box::new(error))),
-                (false, false) => Err(failure(py, error)),
-            }
-        }
+        None => HookFailure::Timeout("it did not answer before its deadline".into()),
+        Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => HookFailure::Abort(Box::new(error)),
+        Some(_) if fired => HookFailure::Timeout("it was still running at its deadline and was ended".into()),
+        Some(error) => match watchdog::deadline_class(py) {
+            // The deadline of an outer hook, on its way out.
+            Ok(class) if error.get_type(py).is(class) => HookFailure::Abort(Box::new(error)),
+            Ok(_) if is_cancellation(py, &error) => HookFailure::Abort(Box::new(error)),
+            Ok(_) => failure(py, error),
+            Err(error) => failure(py, error),
+        },
     }
 }
 
@@ -250,16 +264,23 @@ pub fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
         && value.hasattr("__await__").unwrap_or(false)
 }
 
-fn seconds_until(deadline: Instant) -> f64 {
-    deadline.saturating_duration_since(Instant::now()).as_secs_f64()
+fn seconds_until(deadline: Moment) -> f64 {
+    deadline.left().as_secs_f64()
 }
 
 impl Hook for PythonHook {
     fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure> {
-        Python::attach(|py| self.call_blocking(py, &call))
+        Python::attach(|py| {
+            let mut watch = Watch::open(py).map_err(|error| failure(py, error))?;
+            self.call_blocking(py, &mut watch, &call)
+        })
     }
 
-    fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>> {
+    fn call_async(
+        &self,
+        context: Arc<EventContext>,
+        deadline: std::time::Instant,
+    ) -> BoxFuture<Result<HookReply, HookFailure>> {
         // Reached only when the core itself drives a chain that has Python hooks in it, which no host does today.
         drop((context, deadline));
         let error = PyRuntimeError::new_err("a Python hook runs where Python runs: await the chain from Python");

@@ -2,8 +2,10 @@
 
 use pyo3::prelude::*;
 
+mod agent;
 mod bridge;
 mod chain;
+mod config;
 mod convert;
 mod drive;
 mod error;
@@ -11,9 +13,14 @@ mod event;
 mod exit;
 mod function;
 mod message;
+mod model;
 mod outcome;
+mod record;
 mod result;
+mod run;
+mod session;
 mod text;
+mod tool;
 mod watchdog;
 
 /// How long exit waits for hooks that do not listen to their deadline: they are stuck in C code and stay there.
@@ -25,17 +32,35 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
+    use super::agent::{NativeAnswer, NativeCall, PyTurn, PyTurnConfig, launch_native};
+    #[pymodule_export]
     use super::chain::{PyHookChain, PySnapshot};
+    #[pymodule_export]
+    use super::config::{
+        PyConfiguration, PyDefinition, find_project, forget_project, read_configuration, trust_project, trust_state,
+        trusted_projects,
+    };
     #[pymodule_export]
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
-    use super::message::PyMessage;
+    use super::message::{PyMessage, PyToolCall, PyUsage};
+    #[pymodule_export]
+    use super::model::{PyReply, PyRequest, PyScript};
     #[pymodule_export]
     use super::outcome::{PyChange, PyOutcome, PyRun};
     #[pymodule_export]
+    use super::record::PyRecording;
+    #[pymodule_export]
     use super::result::{PyHookResult, allow, ask, retry, skip, stop, warn};
+
+    #[pymodule_export]
+    use super::run::{PyRunEvent, PyRunResult, PyToolRun};
+    #[pymodule_export]
+    use super::session::PySession;
+    #[pymodule_export]
+    use super::tool::{PyWorkspaceTool, py_workspace_tools};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -63,6 +88,12 @@ mod _native {
         crate::runtime::after_fork_in_child();
         super::exit::after_fork_in_child();
         super::watchdog::after_fork_in_child();
+    }
+
+    /// The seconds left of the innermost deadline that stands on this thread; ``None`` outside a hook. For tests.
+    #[pyfunction]
+    fn _deadline_left() -> Option<f64> {
+        super::watchdog::seconds_left()
     }
 
     /// Ends the runtime and the watchdog at interpreter exit, waiting `seconds` at most for what the runtime does.

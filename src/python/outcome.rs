@@ -1,7 +1,6 @@
 //! `Outcome` and its records for Python, made when they are read.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,19 +8,23 @@ use pyo3::types::{PyDict, PyList};
 
 use super::convert::{payload, to_python, view};
 use crate::hook::outcome::{milliseconds, shown};
-use crate::hook::{Attributed, DEFAULT_BUDGET, Event, EventContext, Field, Outcome, Scope};
+use crate::hook::{Attributed, DEFAULT_BUDGET, Event, EventContext, Field, Moment, Outcome, Scope};
 
 /// What came of one dispatch.
 #[pyclass(frozen, name = "Outcome", module = "hookwright")]
 pub struct PyOutcome {
     event: Event,
-    inner: OnceLock<Outcome>,
+    inner: OnceLock<Box<Outcome>>,
     /// The fields of an event that nobody listened to: made into an outcome only if somebody looks.
     fields: Option<Py<PyDict>>,
 }
 
 impl PyOutcome {
     pub fn from_outcome(outcome: Outcome) -> Self {
+        Self::from_boxed(Box::new(outcome))
+    }
+
+    pub fn from_boxed(outcome: Box<Outcome>) -> Self {
         PyOutcome { event: outcome.event(), inner: OnceLock::from(outcome), fields: None }
     }
 
@@ -38,7 +41,8 @@ impl PyOutcome {
                 }
             }
             let scope: Arc<Scope> = Arc::default();
-            Outcome::untouched(Arc::new(EventContext::new(self.event, scope, fields, Instant::now(), DEFAULT_BUDGET)))
+            let context = EventContext::new(self.event, scope, fields, Moment::now(), DEFAULT_BUDGET);
+            Box::new(Outcome::untouched(Arc::new(context)))
         })
     }
 }
@@ -130,7 +134,7 @@ impl PyOutcome {
                 level: super::chain::level_name(entry.meta.level),
                 status: run.status.as_str(),
                 attempts: run.attempts,
-                ms: milliseconds(run.elapsed),
+                ms: milliseconds(run.elapsed()),
                 error: extra.error,
                 detail: extra.detail,
                 notes: extra.notes,

@@ -1,26 +1,43 @@
 //! Deadlines for synchronous Python code.
 //!
-//! One parked thread raises a private exception inside a function whose time is up. Each call that may run user code
-//! arms a slot of its own thread and nesting level, and disarms it when the call returns; the thread wakes only for an
-//! earlier deadline than the one it sleeps towards, so arming costs two atomic stores. A slot that fired is fired
-//! again until it is disarmed, for code that swallows every exception; whatever is still pending is cleared before the
-//! caller's own code goes on.
+//! One parked thread raises a private exception inside a function whose time is up. Whoever may run user code opens a
+//! [`Watch`], which holds a slot of the thread's present nesting level, arms it before each call and disarms it when the
+//! call returns; the thread wakes only for an earlier deadline than the one it sleeps towards, so a call costs two
+//! atomic exchanges. A slot that fired is fired again until it is disarmed, for code that swallows every exception;
+//! whatever is still pending is cleared before the caller's own code goes on.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::exit;
+use crate::hook::Moment;
 
-const IDLE: u8 = 0;
-const RUNNING: u8 = 1;
-const FIRING: u8 = 2;
-const FIRED: u8 = 3;
+// A slot is one word, so that its deadline and its state change together: nanoseconds, and below them two bits of state.
+// An idle slot is zero.
+const IDLE: u64 = 0;
+const RUNNING: u64 = 1;
+const FIRING: u64 = 2;
+const FIRED: u64 = 3;
+const STATE_BITS: u32 = 2;
+
+fn word(deadline: u64, state: u64) -> u64 {
+    deadline << STATE_BITS | state
+}
+
+fn state_of(word: u64) -> u64 {
+    word & ((1 << STATE_BITS) - 1)
+}
+
+fn deadline_of(word: u64) -> u64 {
+    word >> STATE_BITS
+}
 
 /// How long a function that swallowed the exception is left alone before it is raised again.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -28,8 +45,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// One nesting level of one thread.
 struct Slot {
     thread: u64,
-    deadline: AtomicU64,
-    state: AtomicU8,
+    word: AtomicU64,
 }
 
 struct Registry {
@@ -47,18 +63,9 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nanoseconds since an arbitrary point in this process, never zero.
-fn nanoseconds(at: Instant) -> u64 {
-    u64::try_from(at.saturating_duration_since(base()).as_nanos()).unwrap_or(u64::MAX - 1).saturating_add(1)
-}
-
-fn base() -> Instant {
-    static BASE: OnceLock<Instant> = OnceLock::new();
-    *BASE.get_or_init(Instant::now)
-}
-
-fn instant(nanoseconds: u64) -> Option<Instant> {
-    base().checked_add(Duration::from_nanos(nanoseconds))
+/// A deadline as it stands in a slot; what is too far away (146 years) is cut off.
+fn nanoseconds(at: Moment) -> u64 {
+    at.nanoseconds().min(u64::MAX >> STATE_BITS)
 }
 
 struct Levels {
@@ -73,76 +80,125 @@ thread_local! {
     static FORKING: RefCell<Option<MutexGuard<'static, Registry>>> = const { RefCell::new(None) };
 }
 
-/// An armed deadline. [`Armed::disarm`] must be called before Python code of the caller runs again.
-pub struct Armed(Arc<Slot>);
-
-/// Arms a deadline for the calling thread, inside those that are armed already.
-pub fn arm(py: Python<'_>, deadline: Instant) -> PyResult<Armed> {
-    exit::stay_if_ended(py);
-    let at = nanoseconds(deadline);
-    let slot = LEVELS.with_borrow_mut(|levels| -> PyResult<Arc<Slot>> {
-        let levels = match levels {
-            Some(levels) => levels,
-            None => {
-                let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
-                levels.insert(Levels { thread, slots: Vec::new(), depth: 0 })
-            }
-        };
-        if levels.depth == levels.slots.len() {
-            let slot = Arc::new(Slot {
-                thread: levels.thread,
-                deadline: AtomicU64::new(u64::MAX),
-                state: AtomicU8::new(IDLE),
-            });
-            register(py, &slot)?;
-            levels.slots.push(slot);
-        }
-        let slot = levels.slots[levels.depth].clone();
-        levels.depth += 1;
-        Ok(slot)
-    })?;
-    slot.deadline.store(at, Ordering::Relaxed);
-    slot.state.store(RUNNING, Ordering::SeqCst);
-    if at < NEXT.load(Ordering::SeqCst) {
-        let _registry = registry();
-        WAKE.notify_one();
-    }
-    Ok(Armed(slot))
+/// A nesting level of the calling thread. It is idle until it is armed, and again after it was disarmed.
+pub struct Watch {
+    slot: Arc<Slot>,
+    level: usize,
+    outer: Option<Moment>,
+    /// What was written into the slot when it was armed.
+    armed: u64,
+    /// A level belongs to its thread.
+    of_this_thread: PhantomData<*const ()>,
 }
 
-/// The nearest deadline that is armed on the calling thread.
-pub fn nearest_deadline() -> Option<Instant> {
-    LEVELS.with_borrow(|levels| {
-        let levels = levels.as_ref()?;
-        let armed = levels.slots[..levels.depth].iter().map(|slot| slot.deadline.load(Ordering::Relaxed));
-        armed.min().and_then(instant)
-    })
-}
-
-impl Armed {
-    /// Ends the deadline. Returns whether it fired; whatever was raised and not yet delivered is taken back.
-    pub fn disarm(self, py: Python<'_>) -> PyResult<bool> {
+impl Watch {
+    /// Takes the next nesting level of the calling thread, until it is dropped.
+    pub fn open(py: Python<'_>) -> PyResult<Watch> {
         LEVELS.with_borrow_mut(|levels| {
-            if let Some(levels) = levels {
-                levels.depth -= 1;
-            }
-        });
-        loop {
-            match self.0.state.compare_exchange(RUNNING, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => {
-                    exit::stay_if_ended(py);
-                    return Ok(false);
+            let levels = match levels {
+                Some(levels) => levels,
+                None => {
+                    let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
+                    levels.insert(Levels { thread, slots: Vec::new(), depth: 0 })
                 }
-                Err(FIRING) => std::hint::spin_loop(),
-                Err(_) => {
-                    self.0.state.store(IDLE, Ordering::SeqCst);
-                    clear(py, self.0.thread)?;
-                    exit::stay_if_ended(py);
+            };
+            // A loop, because a fork inside a watched call leaves the child at a depth without slots.
+            while levels.slots.len() <= levels.depth {
+                let slot = Arc::new(Slot { thread: levels.thread, word: AtomicU64::new(IDLE) });
+                register(py, &slot)?;
+                levels.slots.push(slot);
+            }
+            let level = levels.depth;
+            levels.depth += 1;
+            let below = levels.slots[..level].iter().map(|slot| slot.word.load(Ordering::Relaxed));
+            let outer = below.filter(|word| *word != IDLE).map(deadline_of).min().map(Moment::from_nanoseconds);
+            Ok(Watch { slot: levels.slots[level].clone(), level, outer, armed: IDLE, of_this_thread: PhantomData })
+        })
+    }
+
+    /// Arms the level. [`Watch::disarm`] must be called before Python code of the caller runs again.
+    #[inline]
+    pub fn arm(&mut self, py: Python<'_>, deadline: Moment) {
+        exit::stay_if_ended(py);
+        let at = nanoseconds(deadline);
+        self.armed = word(at, RUNNING);
+        // The exchange and the load that follows it stand in one total order with what `watch` does: either it sees
+        // this deadline, or this thread sees that it would sleep past it.
+        self.slot.word.swap(self.armed, Ordering::SeqCst);
+        if at < NEXT.load(Ordering::SeqCst) {
+            wake();
+        }
+    }
+
+    /// Ends the deadline. Returns whether it fired; whatever was raised and not yet delivered is taken back.
+    #[inline]
+    pub fn disarm(&mut self, py: Python<'_>) -> PyResult<bool> {
+        let armed = std::mem::replace(&mut self.armed, IDLE);
+        let fired = match self.slot.word.compare_exchange(armed, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Ok(false),
+            Err(_) => self.take_back(py),
+        };
+        exit::stay_if_ended(py);
+        fired
+    }
+
+    /// The nearest deadline of the levels below this one: the one of the hook in which this runs, or of one around that.
+    pub fn outer_deadline(&self) -> Option<Moment> {
+        self.outer
+    }
+
+    #[cold]
+    fn take_back(&mut self, py: Python<'_>) -> PyResult<bool> {
+        loop {
+            let present = self.slot.word.load(Ordering::SeqCst);
+            match state_of(present) {
+                FIRING => std::hint::spin_loop(),
+                FIRED => {
+                    self.slot.word.store(IDLE, Ordering::SeqCst);
+                    clear(py, self.slot.thread)?;
                     return Ok(true);
                 }
+                // The deadline was brought forward, and it had not fired.
+                _ => {
+                    if self.slot.word.compare_exchange(present, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                        return Ok(false);
+                    }
+                }
             }
         }
     }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        LEVELS.with_borrow_mut(|levels| {
+            if let Some(levels) = levels {
+                levels.depth = self.level;
+            }
+        });
+        if self.armed != IDLE {
+            // Somebody left between arming and disarming, by a panic: nothing may stay behind.
+            Python::try_attach(|py| drop(self.disarm(py)));
+        }
+    }
+}
+
+/// Has the thread look at the slots again.
+#[cold]
+fn wake() {
+    let _registry = registry();
+    WAKE.notify_one();
+}
+
+/// What is left of the innermost deadline that is armed on this thread, in seconds.
+pub fn seconds_left() -> Option<f64> {
+    let now = nanoseconds(Moment::now());
+    LEVELS.with_borrow(|levels| {
+        let levels = levels.as_ref()?;
+        let open = levels.slots.iter().take(levels.depth).rev();
+        let armed = open.map(|slot| slot.word.load(Ordering::SeqCst)).find(|word| *word != IDLE)?;
+        Some(deadline_of(armed).saturating_sub(now) as f64 / 1e9)
+    })
 }
 
 /// The private exception class that stands for a deadline.
@@ -181,12 +237,13 @@ fn watch() {
     let mut guard = registry();
     while !guard.ended {
         NEXT.store(u64::MAX, Ordering::SeqCst);
-        let now = nanoseconds(Instant::now());
+        let now = nanoseconds(Moment::now());
         let mut next = u64::MAX;
         let mut due = Vec::new();
         for slot in guard.slots.iter().filter_map(std::sync::Weak::upgrade) {
-            if matches!(slot.state.load(Ordering::SeqCst), RUNNING | FIRED) {
-                let deadline = slot.deadline.load(Ordering::Relaxed);
+            let word = slot.word.load(Ordering::SeqCst);
+            if matches!(state_of(word), RUNNING | FIRED) {
+                let deadline = deadline_of(word);
                 if deadline <= now { due.push(slot) } else { next = next.min(deadline) }
             }
         }
@@ -216,31 +273,30 @@ fn watch() {
 }
 
 fn fire(py: Python<'_>, slot: &Slot) {
-    let before = slot.state.load(Ordering::SeqCst);
-    if !matches!(before, RUNNING | FIRED)
-        || slot.state.compare_exchange(before, FIRING, Ordering::SeqCst, Ordering::SeqCst).is_err()
+    let before = slot.word.load(Ordering::SeqCst);
+    // The slot may have been disarmed, or armed again, while this thread waited for the interpreter.
+    let now = Moment::now();
+    if !matches!(state_of(before), RUNNING | FIRED)
+        || deadline_of(before) > nanoseconds(now)
+        || slot.word.compare_exchange(before, word(0, FIRING), Ordering::SeqCst, Ordering::SeqCst).is_err()
     {
         return;
     }
-    // The slot may have been armed again while this thread waited for the interpreter.
-    let now = Instant::now();
-    if slot.deadline.load(Ordering::Relaxed) > nanoseconds(now) {
-        slot.state.store(before, Ordering::SeqCst);
-        return;
-    }
-    slot.deadline.store(nanoseconds(now + AGAIN), Ordering::Relaxed);
     let raised = deadline_class(py).and_then(|class| setter(py)?.call1((slot.thread, class)));
     if let Err(error) = raised {
         tracing::error!(%error, "a deadline could not be enforced");
     }
-    slot.state.store(FIRED, Ordering::SeqCst);
+    slot.word.store(word(nanoseconds(now + AGAIN), FIRED), Ordering::SeqCst);
 }
 
 /// Brings every deadline forward to now, at interpreter exit.
 pub fn fire_all() {
     let registry = registry();
     for slot in registry.slots.iter().filter_map(std::sync::Weak::upgrade) {
-        slot.deadline.store(0, Ordering::Relaxed);
+        // A slot that is disarmed meanwhile stays as it is, and so does one that fires already.
+        let _ = slot.word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |present| {
+            matches!(state_of(present), RUNNING | FIRED).then(|| word(0, state_of(present)))
+        });
     }
     WAKE.notify_one();
 }

@@ -6,8 +6,18 @@ record on disk. Everything that comes from outside is escaped; there are no scri
 
 from __future__ import annotations
 
+from .chain import chain_html, explanation_html, filter_text, replay_html, stats_html
 from .outcome import outcome_html
 from .timeline import timeline_html
 from .tools import tool_html
 
-__all__ = ["outcome_html", "timeline_html", "tool_html"]
+__all__ = [
+    "chain_html",
+    "explanation_html",
+    "filter_text",
+    "outcome_html",
+    "replay_html",
+    "stats_html",
+    "timeline_html",
+    "tool_html",
+]

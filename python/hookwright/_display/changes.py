@@ -15,6 +15,8 @@ OPEN_FIELDS = frozenset({"tool_arguments", "tool_name", "decision", "recipients"
 """Fields whose values are shown. Any other value may hold what a hook redacted: only its length and hash are shown."""
 
 _LONGEST = 2_000
+#: What the core shows of a value that it holds back.
+_HELD_BACK = re.compile(r"<(\d+) characters, blake3 ([0-9a-f]{8})>")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -22,11 +24,11 @@ def change_html(change: Mapping[str, Any]) -> str:
     """One change as HTML.
 
     Args:
-        change: `field`, `before` and `after`. A value may also be given as `{"length": ..., "hash": ...}` when the
-            caller holds no more than that.
+        change: `field`, `before` and `after`. A value may also be given as `{"length": ..., "hash": ...}`, or as the
+            core shows it (`<9 characters, blake3 0a1b2c3d>`), when the caller holds no more than that.
     """
     field = str(change.get("field", ""))
-    before, after = change.get("before"), change.get("after")
+    before, after = _digest(change.get("before")), _digest(change.get("after"))
     if field not in OPEN_FIELDS or _is_digest(before) or _is_digest(after):
         return f"<code>{escape(field)}</code>: {escape(describe(before))} → {escape(describe(after))}"
     old, new = _text(before), _text(after)
@@ -44,6 +46,11 @@ def describe(value: Any) -> str:
     text = _text(value)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{len(text)} characters, #{digest[:8]}"
+
+
+def _digest(value: Any) -> Any:
+    held_back = _HELD_BACK.fullmatch(value) if isinstance(value, str) else None
+    return {"length": int(held_back[1]), "hash": held_back[2]} if held_back else value
 
 
 def _is_digest(value: Any) -> bool:

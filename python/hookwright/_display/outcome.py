@@ -13,9 +13,10 @@ def outcome_html(outcome: Mapping[str, Any]) -> str:
     """The runs of a chain with their status and milliseconds, and what they changed.
 
     Args:
-        outcome: `event`, `action`, `reason`, `halted_by`, `duration_ms`, `runs` (each `name`, `kind`, `role`, `level`,
+        outcome: `event`, `action`, `reason`, `halted_by`, `ms`, `runs` (each `name`, `kind`, `role`, `level`,
             `status`, `attempts`, `ms`, `error`), `changes` (each `hook`, `field`, `before`, `after`), and
-            `retry_feedback`, `additional_context`, `system_messages` as lists of text or of (hook, text). All optional.
+            `retry_feedback`, `additional_context`, `system_messages` as lists of text, of (hook, text) or of
+            {hook, text}. All optional: what `Outcome.to_dict` returns.
     """
     return page(outcome_body(outcome))
 
@@ -35,6 +36,12 @@ def runs_table(runs: Iterable[Mapping[str, Any]], changes: Iterable[Mapping[str,
         details = by_hook.pop(str(run.get("name")), [])
         if run.get("error"):
             details.append(f'<span class="quiet">{escape(shorten(str(run["error"])))}</span>')
+        details += [f'<span class="quiet">{escape(shorten(str(note)))}</span>' for note in run.get("notes") or ()]
+        if run.get("would_halt"):
+            would = run["would_halt"]
+            details.append(f"shadow: would {escape(would.get('action'))} — {escape(shorten(str(would.get('reason'))))}")
+        if run.get("would_change"):
+            details.append(f"shadow: would change {escape(', '.join(map(str, run['would_change'])))}")
         if (run.get("attempts") or 0) > 1:
             details.append(f'<span class="quiet">{escape(run["attempts"])} attempts</span>')
         rows.append(
@@ -58,8 +65,8 @@ def _headline(outcome: Mapping[str, Any]) -> str:
         parts.append(f"by {escape(outcome['halted_by'])}")
     if outcome.get("reason"):
         parts.append(f"— {escape(shorten(str(outcome['reason'])))}")
-    if outcome.get("duration_ms") is not None:
-        parts.append(f'<span class="quiet">{milliseconds(outcome["duration_ms"])} ms</span>')
+    if outcome.get("ms") is not None:
+        parts.append(f'<span class="quiet">{milliseconds(outcome["ms"])} ms</span>')
     return f"<div>{' '.join(parts)}</div>"
 
 
@@ -71,7 +78,10 @@ def _notes(outcome: Mapping[str, Any]) -> str:
         ("additional_context", "context"),
     ):
         for entry in outcome.get(key) or ():
-            hook, text = entry if isinstance(entry, (tuple, list)) else ("", entry)
+            if isinstance(entry, Mapping):
+                hook, text = entry.get("hook"), entry.get("text")
+            else:
+                hook, text = entry if isinstance(entry, (tuple, list)) else ("", entry)
             by = f" ({escape(hook)})" if hook else ""
             html += f'<div class="quiet">{title}{by}: {escape(shorten(str(text)))}</div>'
     return html

@@ -11,6 +11,7 @@ Exit codes:
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -18,14 +19,11 @@ from pathlib import Path
 
 import click
 
-from ..exceptions import HookwrightError, TrustError
+from ._errors import EXIT_USAGE, Group
 from ._hooks import hooks, trust
-from ._output import printable
 
 __all__ = ["cli", "main"]
 
-EXIT_USAGE = 2
-EXIT_NOT_TRUSTED = 3
 EXIT_INTERRUPTED = 130
 
 
@@ -36,7 +34,7 @@ def _version() -> str:
         return "unknown (running from a source tree that is not installed)"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="hookwright", message="%(prog)s %(version)s")
 def cli() -> None:
     """Hooks, gates, teams and lessons for people who build agents."""
@@ -80,23 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = EXIT_INTERRUPTED
-    except TrustError as error:
-        _complain(error, error.hint or "read the hooks, then trust them: hookwright hooks trust")
-        code = EXIT_NOT_TRUSTED
-    except (HookwrightError, OSError) as error:
-        _complain(error, getattr(error, "hint", None))
-        code = EXIT_USAGE
-    except ImportError as error:
-        if "_native" not in str(error):
-            raise
-        _complain(error, "the compiled part is missing: install the package again, or run `make demo` in a checkout")
+    except BrokenPipeError:
+        # Whoever read our output has enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_USAGE
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _complain(error: BaseException, hint: str | None) -> None:
-    # The message of an error of ours ends with its hint already.
-    lines = str(error).splitlines() or [type(error).__name__]
-    click.echo("\n".join(printable(line) for line in [f"error: {lines[0]}", *lines[1:]]), err=True)
-    if hint and not getattr(error, "hint", None):
-        click.echo(f"  hint: {printable(hint)}", err=True)

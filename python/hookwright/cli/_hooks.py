@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..exceptions import ConfigError, TrustError
 from ._output import print_table, printable
+
+if TYPE_CHECKING:
+    from .._chain import HookChain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +56,7 @@ def check(project: Path, no_user: bool, trust_once: bool, tools: tuple[str, ...]
     """Report every mistake in the configuration files. Runs nothing. Exits with 1 if there is one."""
     chain = _new_chain()
     try:
-        chain.load(project=project, user=not no_user, trust=True if trust_once else None)
+        report = chain.load(project, user=not no_user, trust=True if trust_once else None)
     except ConfigError as error:
         for problem in error.problems or (error,):
             click.echo(printable(problem))
@@ -60,9 +64,11 @@ def check(project: Path, no_user: bool, trust_once: bool, tools: tuple[str, ...]
         click.echo(f"{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
         sys.exit(1)
     except TrustError as error:
-        click.echo("no mistakes")
+        click.echo("no mistakes, but nothing was loaded")
         click.echo(f"note: {printable(error)}", err=True)
         return
+    for note in report.notes:
+        click.echo(f"note: {printable(note)}", err=True)
     warnings = _unused_matchers(chain, tools) if tools else []
     for warning in warnings:
         click.echo(f"warning: {printable(warning)}")
@@ -74,6 +80,8 @@ def check(project: Path, no_user: bool, trust_once: bool, tools: tuple[str, ...]
 @_where
 def list_hooks(project: Path, no_user: bool, trust_once: bool) -> None:
     """List the hooks in the order in which they run."""
+    from .._display import filter_text
+
     chain = _loaded(project, no_user, trust_once)
     print_table(
         ("name", "kind", "role", "level", "order", "events", "filter", "timeout", "enabled", "source"),
@@ -84,11 +92,11 @@ def list_hooks(project: Path, no_user: bool, trust_once: bool) -> None:
                 hook.role,
                 hook.level,
                 hook.order,
-                ",".join(str(event) for event in hook.events),
-                hook.filter or "",
-                f"{hook.timeout:g}s" if hook.timeout is not None else "",
+                ",".join(hook.events),
+                filter_text(hook.filter),
+                f"{hook.timeout:g}s",
                 "yes" if hook.enabled else "no",
-                hook.source or "",
+                hook.source,
             )
             for hook in chain.hooks
         ),
@@ -105,7 +113,9 @@ def explain(
 ) -> None:
     """Say for each hook whether it would run on EVENT, and why not. Runs nothing."""
     values = _parsed(fields)
-    explanation = _loaded(project, no_user, trust_once).explain(event, tools=list(tools) or None, **values)
+    chain = _loaded(project, no_user, trust_once)
+    with _fields_are_good():
+        explanation = chain.explain(event, tools=list(tools) or None, **values)
     for line in explanation.lines:
         click.echo(printable(line))
 
@@ -120,7 +130,9 @@ def run(
 ) -> None:
     """Run the hooks on EVENT, for real, and show the outcome. Exits with 1 if they stop, skip or ask."""
     values = {**_read_object(source), **_parsed(fields)}
-    outcome = _loaded(project, no_user, trust_once).run(event, **values)
+    chain = _loaded(project, no_user, trust_once)
+    with _fields_are_good():
+        outcome = chain.run(event, **values)
     click.echo(printable(repr(outcome)))
     sys.exit(1 if outcome.action is not None else 0)
 
@@ -132,7 +144,8 @@ def run(
 def replay(path: Path, project: Path, no_user: bool, trust_once: bool, shell: bool) -> None:
     """Run the hooks over the events recorded in PATH. Exits with 1 if an outcome differs from the recorded one."""
     report = _loaded(project, no_user, trust_once).replay(path, shell=shell)
-    click.echo(printable(repr(report)))
+    for line in report.lines:
+        click.echo(printable(line))
     sys.exit(1 if report.differences else 0)
 
 
@@ -143,45 +156,56 @@ def replay(path: Path, project: Path, no_user: bool, trust_once: bool, shell: bo
 def trust(project: Path, action: str | None) -> None:
     """Trust the hooks of PROJECT as they are now. A changed file must be trusted again.
 
-    Hooks run commands on your machine: read them first.
+    Hooks run commands on your machine: read them first. What is trusted is listed: the configuration, the hook folders,
+    and the scripts and modules of the project that they name.
     """
     from hookwright import trust as store
 
     project = project.resolve()
     if action == "forget":
-        store.forget(project)
-        click.echo(f"forgotten: {printable(project)}")
+        known = store.forget(project)
+        click.echo(f"{'forgotten' if known else 'was not trusted'}: {printable(project)}")
     elif action == "status":
         trusted = store.is_trusted(project)
         click.echo(f"{'trusted' if trusted else 'not trusted'}: {printable(project)}")
         sys.exit(0 if trusted else 3)
     else:
-        store.trust(project)
+        files = store.trust(project)
         click.echo(f"trusted: {printable(project)}")
+        for file in files:
+            click.echo(f"  {printable(file)}")
 
 
 hooks.add_command(trust)
 
 
-def _new_chain() -> Any:
-    import hookwright
+def _new_chain() -> HookChain:
+    # Only now: `--help` and `--version` work without the compiled part.
+    from .. import HookChain
 
-    return hookwright.HookChain()
+    return HookChain()
 
 
-def _loaded(project: Path, no_user: bool, trust_once: bool) -> Any:
+def _loaded(project: Path, no_user: bool, trust_once: bool) -> HookChain:
     chain = _new_chain()
-    chain.load(project=project, user=not no_user, trust=True if trust_once else None)
+    report = chain.load(project, user=not no_user, trust=True if trust_once else None)
+    for note in report.notes:
+        click.echo(f"note: {printable(note)}", err=True)
     return chain
 
 
-def _unused_matchers(chain: Any, tools: tuple[str, ...]) -> list[str]:
-    """The warnings of `explain` over all events that hooks listen to, each once."""
-    events = dict.fromkeys(str(event) for hook in chain.hooks for event in hook.events)
-    found: dict[str, None] = {}
-    for event in events:
-        found.update(dict.fromkeys(getattr(chain.explain(event, tools=list(tools)), "warnings", ())))
-    return list(found)
+def _unused_matchers(chain: HookChain, tools: tuple[str, ...]) -> list[str]:
+    """The warnings of `explain`, which looks at every hook whatever the event."""
+    return chain.explain("pre_tool_execution", tools=list(tools)).warnings
+
+
+@contextlib.contextmanager
+def _fields_are_good() -> Iterator[None]:
+    """A field that the event does not have, or of the wrong type, is wrong usage. What hooks raise never comes here."""
+    try:
+        yield
+    except (TypeError, OverflowError) as error:
+        raise click.BadParameter(str(error), param_hint="--field") from None
 
 
 def _parsed(fields: tuple[str, ...]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ use super::super::entry::{HookKind, HookMeta, Isolation, OnError, Role};
 use super::super::event::Event;
 use super::super::filter::FilterSpec;
 use super::super::level::Level;
+use super::problem::Position;
 
 /// A hook as a configuration file describes it, checked: names and patterns are good, times are above zero.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,10 @@ pub struct HookDefinition {
     pub level: Level,
     /// Where it is written.
     pub source: Origin,
+    /// Where to point when something is wrong with its name.
+    pub name_position: Position,
+    /// Where to point when something is wrong with its command or callable.
+    pub action_position: Position,
 }
 
 /// What a hook runs.

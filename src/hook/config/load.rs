@@ -21,13 +21,28 @@ const HOOK_FILE: &str = "HOOK.yaml";
 /// Names that are meant to be [`HOOK_FILE`], and would be passed over.
 const NEAR_HOOK_FILE: &[&str] = &["HOOK.yml", "HOOK.json", "hook.yaml", "hook.yml", "hook.json", "Hook.yaml"];
 
+/// One name under `disabled_hooks`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disabled {
+    /// The hook to pass over.
+    pub name: String,
+    /// The level of the file that says so.
+    pub level: Level,
+    /// That file.
+    pub file: PathBuf,
+    /// Where in it.
+    pub position: Position,
+}
+
 /// What the configuration of one level, or of all of them, says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loaded {
     /// The hooks with which nothing is wrong, those of the file before those of folders, which are sorted by name.
     pub definitions: Vec<HookDefinition>,
-    /// The names under `disabled_hooks`, which hold for hooks of every level.
-    pub disabled: Vec<String>,
+    /// What stands under `disabled_hooks`, which holds for hooks of every level.
+    pub disabled: Vec<Disabled>,
+    /// Every name that a hook was given, also of hooks with which something is wrong.
+    pub names: Vec<String>,
     /// How long a chain may take, if the files say.
     pub budget: Option<Duration>,
     /// Everything that is wrong, by file and line.
@@ -50,6 +65,7 @@ impl Loaded {
     pub fn combine(mut self, later: Loaded) -> Loaded {
         self.definitions.extend(later.definitions);
         self.disabled.extend(later.disabled);
+        self.names.extend(later.names);
         self.budget = later.budget.or(self.budget);
         self.problems.extend(later.problems);
         self.files.extend(later.files);
@@ -59,7 +75,7 @@ impl Loaded {
 
     fn apply_disabled(&mut self) {
         for definition in &mut self.definitions {
-            definition.enabled &= !self.disabled.contains(&definition.name);
+            definition.enabled &= !self.disabled.iter().any(|disabled| disabled.name == definition.name);
         }
     }
 }
@@ -162,8 +178,10 @@ impl Loader {
     }
 
     fn finish(self) -> Loaded {
-        let Gathered { definitions, disabled, budget, .. } = self.gathered;
-        let mut loaded = Loaded { definitions, disabled, budget, problems: self.problems, files: self.files };
+        let Gathered { definitions, disabled, budget, names } = self.gathered;
+        let mut names: Vec<String> = names.into_keys().collect();
+        names.sort_unstable();
+        let mut loaded = Loaded { definitions, disabled, names, budget, problems: self.problems, files: self.files };
         loaded.apply_disabled();
         loaded
     }

@@ -7,6 +7,7 @@
 mod definition;
 mod discover;
 mod fingerprint;
+mod gather;
 mod load;
 mod parse;
 mod problem;
@@ -17,5 +18,6 @@ mod value;
 pub use definition::{HookAction, HookDefinition, Origin};
 pub use discover::{ConfigEnv, Discovered, PROJECT_FOLDER, Source, discover};
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use load::{Loaded, load_file, load_source};
+pub use gather::{Configuration, Levels, Registered, gather};
+pub use load::{Disabled, Loaded, load_file, load_source};
 pub use problem::{ConfigError, Position, Problem};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::definition::{HookAction, HookDefinition, Origin};
+use super::load::Disabled;
 use super::problem::{Position, Report};
 use super::reader::{Node, Pair, Value};
 use crate::hook::entry::{HookKind, Isolation, OnError, Role};
@@ -44,10 +45,10 @@ const HOOK_KEYS: &[(&str, Option<HookKind>)] = &[
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) definitions: Vec<HookDefinition>,
-    pub(super) disabled: Vec<String>,
+    pub(super) disabled: Vec<Disabled>,
     pub(super) budget: Option<Duration>,
     /// Where each name was first given.
-    names: HashMap<String, (PathBuf, Position)>,
+    pub(super) names: HashMap<String, (PathBuf, Position)>,
 }
 
 /// Takes the contents of a `hooks.yaml`.
@@ -59,7 +60,9 @@ pub(super) fn parse_file(pairs: &[Pair], level: Level, report: &mut Report, gath
             "budget" => gathered.budget = report.seconds(pair),
             "disabled_hooks" => {
                 let names = if is_empty(&pair.value) { None } else { report.texts(pair) };
-                gathered.disabled.extend(names.unwrap_or_default().into_iter().map(|(name, _)| name));
+                let file = &report.file;
+                let disabled = |(name, position)| Disabled { name, level, file: file.clone(), position };
+                gathered.disabled.extend(names.unwrap_or_default().into_iter().map(disabled));
             }
             "hooks" => {
                 for item in report.list(pair).unwrap_or_default() {
@@ -116,6 +119,7 @@ struct Draft {
     name: Option<(String, Position)>,
     events: Vec<(Event, Position)>,
     kind: Option<HookKind>,
+    action_position: Option<Position>,
     command: Option<String>,
     callable: Option<(String, String)>,
     isolation: Option<Isolation>,
@@ -197,7 +201,10 @@ impl Draft {
             "type" => {}
             "name" => self.take_name(pair, folder_name, report),
             "events" => self.take_events(pair, report),
-            "command" => self.command = report.text(pair),
+            "command" => {
+                self.action_position = Some(pair.value_position());
+                self.command = report.text(pair);
+            }
             "prompt" | "model" => drop(report.text(pair)),
             "callable" => self.take_callable(pair, report),
             "worker" => {
@@ -263,6 +270,7 @@ impl Draft {
     }
 
     fn take_callable(&mut self, pair: &Pair, report: &mut Report) {
+        self.action_position = Some(pair.value_position());
         let Some(text) = report.text(pair) else { return };
         match text.split_once(':') {
             Some((module, function)) if is_dotted_name(module) && is_dotted_name(function) => {
@@ -340,8 +348,9 @@ impl Draft {
             }
             HookKind::Llm | HookKind::Builtin => return None,
         };
+        let (name, name_position) = self.name?;
         Some(HookDefinition {
-            name: self.name?.0,
+            name,
             events: self.events.into_iter().map(|(event, _)| event).collect(),
             action,
             role: self.role.unwrap_or(Role::Hook),
@@ -354,6 +363,8 @@ impl Draft {
             shadow: self.shadow.unwrap_or(false),
             level,
             source,
+            name_position,
+            action_position: self.action_position.unwrap_or(name_position),
         })
     }
 }

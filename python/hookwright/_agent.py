@@ -1,0 +1,359 @@
+"""The agent: a model, its tools, the hooks that watch over it, and a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _aio, _drivers, _native, _workers
+from ._chain import HookChain
+from ._models import FunctionModel, Scripted
+from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
+from ._tools import Tool
+from ._tools import tool as make_tool
+from .exceptions import ModelError, SessionBusy, SessionError
+
+
+@dataclass(frozen=True)
+class ApprovalRequest:
+    """A call about which somebody asked.
+
+    Attributes:
+        tool_name: the tool.
+        arguments: what it would be called with.
+        reason: why a hook or rule asked.
+        call_id: the call.
+        agent: the agent that wants to make it.
+    """
+
+    __module__ = "hookwright"
+
+    tool_name: str
+    arguments: dict[str, Any]
+    reason: str
+    call_id: str
+    agent: str
+
+
+class _Cancelled(BaseException):
+    """Ends a wait of a synchronous run that `Agent.cancel` was called for."""
+
+
+class _Running:
+    """One run under way, as `Agent.cancel` sees it."""
+
+    def __init__(self) -> None:
+        self.result: RunResult | None = None
+        self.turn_id: str | None = None
+        self.cancel_requested = False
+        self._task: asyncio.Task[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: threading.Event | None = None
+        with contextlib.suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+            self._task = asyncio.current_task()
+
+    def cancel(self) -> None:
+        self.cancel_requested = True
+        waiting = self._waiting
+        if waiting is not None:
+            waiting.set()
+        if self._task is not None and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed: the run is over.
+                self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def check(self) -> None:
+        if self.cancel_requested:
+            raise _Cancelled
+
+    def wait(self, finished: threading.Event, seconds: float | None) -> bool:
+        """Waits for an event that `cancel` sets as well."""
+        self._waiting = finished
+        try:
+            self.check()
+            done = finished.wait(seconds)
+            self.check()
+            return done
+        finally:
+            self._waiting = None
+
+    def take_back(self, error: BaseException) -> bool:
+        """Whether ``error`` is the cancellation that `Agent.cancel` asked for, so that the run returns its result."""
+        if not self.cancel_requested or not isinstance(error, (_Cancelled, asyncio.CancelledError)):
+            return False
+        uncancel = getattr(self._task, "uncancel", None)
+        if uncancel is not None and isinstance(error, asyncio.CancelledError):
+            uncancel()
+        return True
+
+
+class RunStream:
+    """What `Agent.stream` returns: iterate it for the events; ``result`` is there when it is over."""
+
+    __module__ = "hookwright"
+
+    def __init__(self, agent: Agent, text: str, session: Session | None) -> None:
+        self._agent, self._text, self._session = agent, text, session
+        self.result: RunResult | None = None
+
+    async def __aiter__(self) -> AsyncIterator[RunEvent]:
+        with self._agent._work(self._text, self._session, watched=True) as work:
+            events = _drivers.stream(work)
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                await events.aclose()  # type: ignore[attr-defined]
+                self.result = work.running.result
+            self._agent._check(work.running.result)
+
+    def __repr__(self) -> str:
+        return f"<RunStream of {self._agent.name!r}: {self.result or 'not over'}>"
+
+
+class Agent:
+    """An agent with tools, hooks and a conversation.
+
+    Args:
+        model: who answers: `Scripted`, `FunctionModel`, or a Python function, which becomes a `FunctionModel`.
+        tools: what it can call: functions with `tool`, plain functions, or `workspace_tools(...)`.
+        hooks: the chain that watches over it.
+        system: the system prompt.
+        name: the agent's name in events.
+        session: where its conversation is kept; in memory by default. A path opens or makes a session there.
+        approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``False``, or
+            ``(False, "why")``; sync or async. Without one, such calls are denied.
+        approval_timeout: seconds to wait for it; then the call is denied.
+        cwd: the working directory of its tools; the session's by default.
+        max_rounds: requests to the model in one turn.
+        max_calls_per_turn: tool calls in one turn.
+        max_repeated_calls: the same call so many times in a row ends the turn; ``None`` for no limit.
+        max_hook_loops: how often hooks may send a turn back.
+        max_seconds: the time of a turn.
+        max_parallel: how many calls run side by side.
+
+    Example:
+        >>> import hookwright as hw
+        >>> @hw.tool(inline=True)
+        ... def add(a: int, b: int) -> int:
+        ...     '''Adds two numbers.'''
+        ...     return a + b
+        >>> agent = hw.Agent(hw.Scripted([hw.ToolCall("add", {"a": 1, "b": 2}), "It is 3."]), tools=[add])
+        >>> result = agent.run_sync("what is 1 + 2?")
+        >>> result.text, result.tool_calls[0].result
+        ('It is 3.', '3')
+    """
+
+    __module__ = "hookwright"
+
+    def __init__(
+        self,
+        model: Scripted | FunctionModel | Callable[..., Any],
+        *,
+        tools: Iterable[Tool[..., Any] | WorkspaceTool | Callable[..., Any]] = (),
+        hooks: HookChain | None = None,
+        system: str = "",
+        name: str = "main",
+        session: Session | str | Path | None = None,
+        approver: Callable[[ApprovalRequest], Any | Awaitable[Any]] | None = None,
+        approval_timeout: float = 300.0,
+        cwd: str | Path | None = None,
+        max_rounds: int = 50,
+        max_calls_per_turn: int | None = None,
+        max_repeated_calls: int | None = 3,
+        max_hook_loops: int = 8,
+        max_seconds: float | None = None,
+        max_parallel: int = 8,
+    ) -> None:
+        if not isinstance(model, (Scripted, FunctionModel)):
+            if not callable(model):
+                raise TypeError(f"model must be a Scripted, a FunctionModel or a function, not {model!r}")
+            model = FunctionModel(model)
+        if hooks is not None and not isinstance(hooks, HookChain):
+            raise TypeError(f"hooks must be a HookChain, not {type(hooks).__name__}")
+        if max_parallel < 1:
+            raise ValueError("max_parallel must be at least 1")
+        self.model = model
+        self.hooks = hooks
+        self.system = system
+        self.name = name
+        self.approver = approver
+        self.approval_timeout = approval_timeout
+        self.max_parallel = max_parallel
+        self.cwd = None if cwd is None else Path(cwd)
+        self.tools = [_as_tool(entry) for entry in tools]
+        _refuse_doubles(self.tools)
+        self.session = session if isinstance(session, Session) else Session(session, agent=name, cwd=self.cwd)
+        self._limits = {
+            "max_rounds": max_rounds,
+            "max_calls_per_turn": max_calls_per_turn,
+            "repeated_call": max_repeated_calls,
+            "max_hook_loops": max_hook_loops,
+            "max_seconds": max_seconds,
+        }
+        self._configs: dict[str, _native.TurnConfig] = {}
+        self._running: set[_Running] = set()
+        self._config(self.session)  # Mistakes in tools and limits show here and not in the first run.
+
+    async def run(self, text: str, *, session: Session | None = None) -> RunResult:
+        """Runs one turn on the caller's event loop.
+
+        Args:
+            text: what the user says.
+            session: another conversation than the agent's own; turns of different sessions run side by side.
+
+        Raises:
+            SessionBusy: when a turn of this session is going on.
+            ModelError: when the model fails for good; its ``result`` is what was done until then.
+            asyncio.CancelledError: when the task is cancelled; the history is consistent all the same.
+        """
+        _aio._refuse_foreign_loop()
+        with self._work(text, session) as work:
+            return self._check(await _drivers.drive(work))
+
+    def run_sync(self, text: str, *, session: Session | None = None) -> RunResult:
+        """Runs one turn on the calling thread; inside a running event loop, on a thread of its own.
+
+        Raises:
+            SessionBusy: when a turn of this session is going on.
+            ModelError: when the model fails for good.
+            KeyboardInterrupt: on Ctrl-C; the history is consistent all the same.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            with self._work(text, session) as work:
+                return self._check(_drivers.drive_blocking(work))
+        with self._work(text, session, detached=True) as work:
+            try:
+                result = _workers.call_in_thread(_drivers.drive_blocking, (work,), threading.TIMEOUT_MAX)
+            except BaseException:
+                work.running.cancel()
+                raise
+            return self._check(result)
+
+    def stream(self, text: str, *, session: Session | None = None) -> RunStream:
+        """Runs one turn and tells what happens: ``async for event in agent.stream("…")``.
+
+        Pieces of text are provisional; the message that follows them is what counts. The stream's ``result`` is the
+        `RunResult` when it is over.
+        """
+        return RunStream(self, text, session)
+
+    def cancel(self) -> None:
+        """Ends every run of this agent that is going on; each returns a result with status ``"cancelled"``."""
+        for running in list(self._running):
+            running.cancel()
+
+    @property
+    def history(self) -> list[Message]:
+        """The messages of the agent's own conversation."""
+        return self.session.messages
+
+    def reset(self) -> None:
+        """Begins the conversation anew. What was said stays in the transcript.
+
+        Raises:
+            SessionBusy: while a turn is going on.
+        """
+        self.session.reset()
+
+    def fork(self, session: str | Path | None = None) -> Agent:
+        """An agent like this one whose conversation goes on from here on its own."""
+        other: Agent = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.session = self.session.fork(session)
+        other._configs, other._running = {}, set()
+        return other
+
+    def close(self) -> None:
+        """Ends what is running and gives the session free for others."""
+        self.cancel()
+        self.session.close()
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Agent:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def _config(self, session: Session) -> _native.TurnConfig:
+        config = self._configs.get(session.id)
+        if config is None:
+            config = _native.TurnConfig(
+                name=self.name,
+                kind="main",
+                parent=None,
+                model=self.model.name,
+                system=self.system,
+                tools=[(entry.name, entry.description, entry.schema, entry.parallel) for entry in self.tools],
+                chain=self.hooks,
+                session=session,
+                cwd=self.cwd,
+                limits=self._limits,
+                script=getattr(self.model, "native", None),
+            )
+            if session is self.session:
+                self._configs[session.id] = config
+        return config
+
+    @contextlib.contextmanager
+    def _work(self, text: str, session: Session | None, watched: bool = False, detached: bool = False) -> Any:
+        if not isinstance(text, str):
+            raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
+        session = session if session is not None else self.session
+        turn = self._config(session).begin(text, watched=watched)
+        running = _Running()
+        if detached:
+            running._task = running._loop = None
+        self._running.add(running)
+        try:
+            yield _drivers.Work(self, turn, running, session.id, self.cwd or Path(session.cwd))
+        finally:
+            self._running.discard(running)
+
+    def _check(self, result: RunResult | None) -> RunResult:
+        assert result is not None
+        if result.status == "error":
+            kind, reason = result.error_kind, result.reason or ""
+            if kind == "session_busy":
+                raise SessionBusy(reason, hint="wait for that run, or use run(..., session=hw.Session()) beside it")
+            if kind == "session":
+                raise SessionError(reason)
+            error = ModelError(reason, result=result)
+            raise error
+        return result
+
+    def _approval_request(self, call: Any, reason: str) -> ApprovalRequest:
+        return ApprovalRequest(call.name, call.arguments, reason, call.id, self.name)
+
+    def __repr__(self) -> str:
+        tools = ", ".join(entry.name for entry in self.tools) or "no tools"
+        hooks = f"{len(self.hooks)} hooks" if self.hooks is not None else "no hooks"
+        return f"<Agent {self.name!r} on {self.model.name!r}: {tools}; {hooks}; {len(self.session)} messages>"
+
+
+def _as_tool(entry: Any) -> Any:
+    if isinstance(entry, (Tool, WorkspaceTool)):
+        return entry
+    if callable(entry):
+        return make_tool(entry)
+    raise TypeError(f"a tool is a function, a Tool or a workspace tool, not {entry!r}")
+
+
+def _refuse_doubles(tools: list[Any]) -> None:
+    names = [entry.name for entry in tools]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        raise ValueError(f"two tools have the same name: {', '.join(doubles)}; give one of them another name=")

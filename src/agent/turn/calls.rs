@@ -1,0 +1,489 @@
+//! The tool calls of one reply: checked, judged in order, run side by side, told in order.
+//!
+//! Each call has exactly one result in the history, whatever happens. The reply itself is kept only when hooks have
+//! seen all its calls, so that what is stored is what hooks left and not what they took out.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::fence::with_context;
+use super::flow::{Run, calls_json};
+use super::machine::{Answer, CallAnswer, CallToRun, Effect};
+use super::permission::Permission;
+use super::{CallRecord, Ending, RunEvent};
+use crate::hook::{Action, Event, Field, Outcome};
+use crate::message::{Message, ToolCall};
+use crate::suggest::did_you_mean;
+use crate::tool::{ToolError, ToolErrorCode};
+
+/// What stands for a call until it has its result.
+enum State {
+    /// Nothing is decided.
+    Open,
+    /// It may run.
+    Ready { tool: usize },
+    /// It has a value, from the tool or from a hook in its place.
+    Value { value: Value, elapsed: Duration, ran: bool },
+    /// It failed, or may not run.
+    Failure { error: ToolError, cause: &'static str, elapsed: Duration, ran: bool },
+    /// Its result is in the history.
+    Told,
+}
+
+fn failure(error: ToolError, cause: &'static str) -> State {
+    State::Failure { error, cause, elapsed: Duration::ZERO, ran: false }
+}
+
+/// A reply and its calls.
+pub(super) struct Batch {
+    message: Message,
+    states: Vec<State>,
+    stored: bool,
+    cut_off: bool,
+}
+
+impl Batch {
+    /// `cut_off`: the model ran out of tokens while it wrote the reply.
+    pub(super) fn new(message: Message, cut_off: bool) -> Self {
+        let states = message.tool_calls.iter().map(|_| State::Open).collect();
+        Batch { message, states, stored: false, cut_off }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    pub(super) fn into_message(self) -> Message {
+        self.message
+    }
+
+    fn call(&self, index: usize) -> &ToolCall {
+        &self.message.tool_calls[index]
+    }
+}
+
+impl Run {
+    /// Takes the calls of a reply from the model's words to results in the history.
+    pub(super) async fn run_batch(&mut self, batch: &mut Batch) -> Result<(), Ending> {
+        let calls = calls_json(&batch.message);
+        if let Some(outcome) =
+            self.notify(Event::PreToolBatch, |_| vec![(Field::ToolCalls, calls.clone().into())]).await?
+        {
+            self.end_if_stopped(&outcome)?;
+        }
+        let mut reached = None;
+        for index in 0..batch.states.len() {
+            if let Err(limit) = self.counters.begin_call(batch.call(index)) {
+                reached = Some(limit);
+                break;
+            }
+            batch.states[index] = self.judge(batch, index).await?;
+        }
+        self.store(batch)?;
+        let cancelled = self.execute(batch).await?;
+        let mut ended = cancelled.then_some(Ending::Cancelled);
+        for index in 0..batch.states.len() {
+            if matches!(batch.states[index], State::Open) {
+                continue;
+            }
+            match self.tell(batch, index).await {
+                Ok(()) => {}
+                // A hook that stops the turn stops what comes next; the siblings have run and are told as well.
+                Err(stopped @ Ending::Stopped { .. }) => {
+                    ended.get_or_insert(stopped);
+                }
+                Err(ending) => return Err(ending),
+            }
+        }
+        if let Some(ending) = ended {
+            return Err(ending);
+        }
+        if let Some(reached) = reached {
+            return Err(self.limit(reached).await);
+        }
+        self.end_of_batch(batch).await
+    }
+
+    /// Decides whether a call may run: arguments, hooks and gates, permission.
+    async fn judge(&mut self, batch: &mut Batch, index: usize) -> Result<State, Ending> {
+        let call = batch.call(index);
+        let Some(tool) = self.config.tool(&call.name) else {
+            return Ok(failure(self.unknown_tool(&call.name), "unknown_tool"));
+        };
+        if let Err(error) = self.check_arguments(call, tool, batch.cut_off) {
+            return Ok(failure(error, "invalid_arguments"));
+        }
+        let exact = call.arguments_json().into_owned();
+        let mut asked_before = false;
+        loop {
+            let outcome = self.ask_hooks(batch.call(index), &exact).await?;
+            let Some(outcome) = outcome else { return Ok(State::Ready { tool }) };
+            if let Err(error) = self.take_arguments(batch, index, tool, &outcome) {
+                return Ok(failure(error, "invalid_arguments"));
+            }
+            match outcome.action {
+                Some(Action::Stop) => {
+                    self.end_if_stopped(&outcome)?;
+                }
+                Some(Action::Skip) => return Ok(denied(&outcome)),
+                Some(Action::Ask) if asked_before => {
+                    let reason = outcome.reason.as_deref().unwrap_or("a hook asked again");
+                    return Ok(failure(denial(&format!("a second question is a refusal: {reason}")), "denied"));
+                }
+                Some(Action::Ask) => {
+                    asked_before = true;
+                    let reason = outcome.reason.clone().unwrap_or_default();
+                    match self.permission(batch.call(index).clone(), reason).await? {
+                        Permission::Allowed => {}
+                        Permission::Denied(error) => return Ok(failure(error, "denied")),
+                        Permission::Rewritten(arguments) => {
+                            batch.message.tool_calls[index].set_arguments(arguments);
+                            if let Err(error) = self.check_arguments(batch.call(index), tool, false) {
+                                return Ok(failure(error, "invalid_arguments"));
+                            }
+                            continue; // Judged by all gates again.
+                        }
+                    }
+                }
+                _ => {}
+            }
+            if let Some(Ok(value)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
+                return Ok(State::Value { value: value.clone(), elapsed: Duration::ZERO, ran: false });
+            }
+            return Ok(State::Ready { tool });
+        }
+    }
+
+    async fn ask_hooks(&mut self, call: &ToolCall, exact: &str) -> Result<Option<std::sync::Arc<Outcome>>, Ending> {
+        self.notify(Event::PreToolExecution, |_| {
+            vec![
+                (Field::ToolName, call.name.as_str().into()),
+                (Field::ToolArguments, arguments_of(call).into()),
+                (Field::ToolArgumentsJson, exact.into()),
+                (Field::ToolCallId, call.id.as_str().into()),
+            ]
+        })
+        .await
+    }
+
+    /// Takes over rewritten arguments, which have to fit the tool like the model's own.
+    fn take_arguments(&self, batch: &mut Batch, index: usize, tool: usize, outcome: &Outcome) -> Result<(), ToolError> {
+        let Some(Ok(Value::Object(arguments))) = outcome.replaced(Field::ToolArguments).map(|value| value.json())
+        else {
+            return Ok(());
+        };
+        batch.message.tool_calls[index].set_arguments(arguments.clone());
+        self.check_arguments(batch.call(index), tool, false).map_err(|error| {
+            let hook = outcome.changes.iter().rev().find(|change| change.field == Field::ToolArguments);
+            let hook = hook.map(|change| change.hook.to_string()).unwrap_or_default();
+            ToolError { detail: format!("the hook {hook:?} changed the arguments: {}", error.detail), ..error }
+        })
+    }
+
+    fn check_arguments(&self, call: &ToolCall, tool: usize, cut_off: bool) -> Result<(), ToolError> {
+        let arguments = call.arguments().map_err(|error| {
+            if cut_off || error.is_cut_off() {
+                ToolError::new(ToolErrorCode::TruncatedArguments, error.to_string())
+                    .hint("The reply was cut off before the arguments ended. Send the call again, with less in it.")
+            } else {
+                ToolError::new(ToolErrorCode::Invalid, error.to_string())
+            }
+        })?;
+        let validator = &self.config.tools[tool].validator;
+        validator.validate(&Value::Object(arguments.clone())).map_err(|problems| ToolError::from_problems(&problems))
+    }
+
+    fn unknown_tool(&self, name: &str) -> ToolError {
+        let names: Vec<_> = self.config.tools.iter().map(|tool| tool.description.name.as_str()).collect();
+        let hint = match did_you_mean(name, names.iter().copied()) {
+            Some(near) => format!("Did you mean {near}? "),
+            None => String::new(),
+        };
+        let known =
+            if names.is_empty() { "There are no tools.".into() } else { format!("Tools: {}.", names.join(", ")) };
+        ToolError::new(ToolErrorCode::NotFound, format!("there is no tool named {name:?}")).hint(hint + &known)
+    }
+
+    /// Writes the reply, with the arguments that hooks left.
+    fn store(&mut self, batch: &mut Batch) -> Result<(), Ending> {
+        if !batch.stored {
+            batch.stored = true;
+            self.append(batch.message.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Runs the calls that may run. Returns whether the run was cancelled meanwhile.
+    async fn execute(&mut self, batch: &mut Batch) -> Result<bool, Ending> {
+        let mut positions = Vec::new();
+        let mut calls = Vec::new();
+        for (index, state) in batch.states.iter().enumerate() {
+            let State::Ready { tool } = *state else { continue };
+            let call = batch.call(index).clone();
+            if let Err(error) = self.config.session.call_started(&call.id) {
+                return Err(Ending::Session(std::sync::Arc::new(error)));
+            }
+            let arguments = call.arguments().cloned().unwrap_or_default();
+            self.port.emit(|| RunEvent::ToolStarted { id: call.id.clone(), name: call.name.clone(), arguments });
+            positions.push(index);
+            calls.push(CallToRun { call, tool, parallel_safe: self.config.tools[tool].parallel_safe });
+        }
+        if calls.is_empty() {
+            return Ok(false);
+        }
+        let (answers, cancelled) = match self.port.perform(Effect::Calls(calls)).await {
+            Answer::Calls { answers, cancelled } => (answers, cancelled),
+            _ => (Vec::new(), true),
+        };
+        let mut answers = answers.into_iter();
+        for index in positions {
+            batch.states[index] = match answers.next().flatten() {
+                Some(answer) => settled(answer),
+                None => failure(cancelled_error(), "cancelled"),
+            };
+        }
+        if cancelled {
+            self.cancel();
+        }
+        Ok(cancelled)
+    }
+
+    /// Shows the result of a call to hooks and puts it into the history.
+    async fn tell(&mut self, batch: &mut Batch, index: usize) -> Result<(), Ending> {
+        let state = std::mem::replace(&mut batch.states[index], State::Told);
+        let call = batch.call(index).clone();
+        match state {
+            State::Value { value, elapsed, ran } => self.tell_value(call, value, elapsed, ran).await,
+            State::Failure { error, cause, elapsed, ran } => self.tell_failure(call, error, cause, elapsed, ran).await,
+            other => {
+                batch.states[index] = other;
+                Ok(())
+            }
+        }
+    }
+
+    async fn tell_value(&mut self, call: ToolCall, value: Value, elapsed: Duration, ran: bool) -> Result<(), Ending> {
+        let outcome = self.notify(Event::PostToolExecution, |_| {
+            vec![
+                (Field::ToolName, call.name.as_str().into()),
+                (Field::ToolArguments, arguments_of(&call).into()),
+                (Field::ToolCallId, call.id.as_str().into()),
+                (Field::ToolResult, value.clone().into()),
+                (Field::DurationMs, json!(crate::hook::outcome::milliseconds(elapsed)).into()),
+            ]
+        });
+        let mut text = None;
+        let mut stopped = Ok(());
+        match outcome.await {
+            Ok(None) => {}
+            Ok(Some(outcome)) => {
+                if let Some(Ok(new)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
+                    text = Some(text_of(new));
+                }
+                if let Some(context) = outcome.context_text() {
+                    text = Some(with_context(&text.unwrap_or_else(|| text_of(&value)), &context));
+                }
+                stopped = self.end_if_stopped(&outcome);
+            }
+            Err(ending) => {
+                // Hooks could not look at the result (they were interrupted), so nobody else may either.
+                self.record(&call, unchecked().render(), Some("cancelled"), elapsed, ran)?;
+                return Err(ending);
+            }
+        }
+        if let Err(Ending::Stopped { reason, .. }) = &stopped {
+            // A refused result, or one whose redaction failed, must not be there for the next turn to read.
+            text = Some(denial(&format!("the result is withheld, because the turn was stopped: {reason}")).render());
+            self.record(&call, text.unwrap_or_default(), Some("denied"), elapsed, ran)?;
+            return stopped;
+        }
+        self.record(&call, text.unwrap_or_else(|| text_of(&value)), None, elapsed, ran)
+    }
+
+    async fn tell_failure(
+        &mut self,
+        call: ToolCall,
+        error: ToolError,
+        cause: &'static str,
+        elapsed: Duration,
+        ran: bool,
+    ) -> Result<(), Ending> {
+        let shown = serde_json::to_value(&error).unwrap_or_else(|_| error.render().into());
+        let outcome = self.notify(Event::PostToolExecutionFailure, |_| {
+            vec![
+                (Field::ToolName, call.name.as_str().into()),
+                (Field::ToolArguments, arguments_of(&call).into()),
+                (Field::ToolCallId, call.id.as_str().into()),
+                (Field::ToolError, shown.clone().into()),
+                (Field::Cause, cause.into()),
+            ]
+        });
+        let mut text = error.render();
+        let mut ending = Ok(());
+        match outcome.await {
+            Ok(None) => {}
+            Ok(Some(outcome)) => {
+                if let Some(Ok(new)) = outcome.replaced(Field::ToolError).map(|value| value.json()) {
+                    let error = serde_json::from_value::<ToolError>(new.clone());
+                    text = error.map_or_else(|_| text_of(new), |error| error.render());
+                }
+                if let Some(context) = outcome.context_text() {
+                    text = with_context(&text, &context);
+                }
+                ending = self.end_if_stopped(&outcome);
+            }
+            // The error's own text holds nothing that a tool produced unless it ran.
+            Err(cancelled) => {
+                if ran {
+                    text = cancelled_error().render();
+                }
+                ending = Err(cancelled);
+            }
+        }
+        self.record(&call, text, Some(cause), elapsed, ran)?;
+        ending
+    }
+
+    /// Puts a result into the history and the list of calls.
+    fn record(
+        &mut self,
+        call: &ToolCall,
+        text: String,
+        cause: Option<&'static str>,
+        elapsed: Duration,
+        ran: bool,
+    ) -> Result<(), Ending> {
+        let mut message = Message::tool_result(&call.id, text.as_str());
+        message.is_error = cause.is_some();
+        let record = CallRecord {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: arguments_of(call),
+            result: text,
+            is_error: cause.is_some(),
+            cause,
+            elapsed,
+            ran,
+        };
+        self.calls.push(record.clone());
+        self.append(message)?;
+        self.port.emit(|| RunEvent::ToolFinished(record));
+        Ok(())
+    }
+
+    async fn end_of_batch(&mut self, batch: &Batch) -> Result<(), Ending> {
+        let told = self.calls.len().saturating_sub(batch.states.len());
+        let outcome = self.notify(Event::PostToolBatch, |run| {
+            let call = |record: &CallRecord| {
+                json!({
+                    "id": record.id, "name": record.name, "arguments": record.arguments,
+                    "result": record.result, "is_error": record.is_error,
+                })
+            };
+            vec![(Field::ToolCalls, run.calls[told..].iter().map(call).collect::<Value>().into())]
+        });
+        let Some(outcome) = outcome.await? else { return Ok(()) };
+        if let Some(context) = outcome.context_text() {
+            // The results are in the history already, so this stands behind them.
+            self.append(Message::user(with_context("", &context)).from_sender("hook"))?;
+        }
+        self.end_if_stopped(&outcome)
+    }
+
+    /// Gives every call of a reply that is given up its one result.
+    pub(super) fn close_batch(&mut self, batch: &mut Batch, ending: &Ending) -> Result<(), Ending> {
+        let (error, cause) = match ending {
+            Ending::Cancelled => (cancelled_error(), "cancelled"),
+            Ending::Stopped { reason, .. } => (
+                ToolError::new(
+                    ToolErrorCode::Denied,
+                    format!("The call was not run, because the turn was stopped: {reason}"),
+                ),
+                "not_run",
+            ),
+            Ending::Limit(reached) => (
+                ToolError::new(
+                    ToolErrorCode::Denied,
+                    format!("The call was not run, because a limit was reached: {reached}"),
+                ),
+                "not_run",
+            ),
+            _ => (ToolError::new(ToolErrorCode::Cancelled, "The call was not run, because the turn ended."), "not_run"),
+        };
+        self.close_with(batch, &error, cause)
+    }
+
+    /// Gives every call the result that it was not run.
+    pub(super) fn leave_out(&mut self, batch: &mut Batch, why: &str) -> Result<(), Ending> {
+        self.close_with(
+            batch,
+            &ToolError::new(ToolErrorCode::Denied, format!("The call was not run: {why}.")),
+            "not_run",
+        )
+    }
+
+    fn close_with(&mut self, batch: &mut Batch, error: &ToolError, cause: &'static str) -> Result<(), Ending> {
+        self.store(batch)?;
+        for index in 0..batch.states.len() {
+            match std::mem::replace(&mut batch.states[index], State::Told) {
+                State::Told => {}
+                // What was found out before is said rather than that the turn ended.
+                State::Failure { error, cause, elapsed, ran } if !ran => {
+                    self.record(&batch.call(index).clone(), error.render(), Some(cause), elapsed, ran)?;
+                }
+                State::Value { elapsed, ran, .. } | State::Failure { elapsed, ran, .. } => {
+                    self.record(&batch.call(index).clone(), unchecked().render(), Some("cancelled"), elapsed, ran)?;
+                }
+                _ => self.record(&batch.call(index).clone(), error.render(), Some(cause), Duration::ZERO, false)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn settled(answer: CallAnswer) -> State {
+    let CallAnswer { result, elapsed } = answer;
+    match result {
+        Ok(value) => State::Value { value, elapsed, ran: true },
+        Err(error) => {
+            let cause = match error.code {
+                ToolErrorCode::Timeout => "timeout",
+                ToolErrorCode::Cancelled => "cancelled",
+                _ => "exception",
+            };
+            State::Failure { error, cause, elapsed, ran: true }
+        }
+    }
+}
+
+fn cancelled_error() -> ToolError {
+    ToolError::new(ToolErrorCode::Cancelled, "[cancelled] The run was cancelled before the call had a result.")
+}
+
+fn unchecked() -> ToolError {
+    let text = "[cancelled] The call ended, but the run was cancelled before its result could be checked.";
+    ToolError::new(ToolErrorCode::Cancelled, text)
+}
+
+fn denied(outcome: &Outcome) -> State {
+    failure(denial(outcome.reason.as_deref().unwrap_or_default()), "denied")
+}
+
+/// A refusal in the model's words.
+pub(super) fn denial(reason: &str) -> ToolError {
+    ToolError::new(ToolErrorCode::Denied, reason)
+}
+
+fn arguments_of(call: &ToolCall) -> Map<String, Value> {
+    call.arguments().cloned().unwrap_or_default()
+}
+
+/// A tool's value as the model reads it: text as it is, nothing as nothing, the rest as compact JSON.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,172 @@
+//! A turn as a state machine without I/O.
+//!
+//! The rules are written as one straight `async` function, and this is what runs it: a future that never waits for
+//! anything but the answer to the effect it has just asked for. There is no runtime and no waker; [`Turn::resume`]
+//! polls once, and out comes the next effect or the result. So the same rules serve every driver (an asyncio loop, a
+//! blocking thread, a simulation under a virtual clock), and what a turn does depends on its answers alone.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::flow;
+use super::{RunEvent, TurnConfig, TurnInput, TurnResult};
+use crate::hook::{Dispatch, Outcome};
+use crate::message::ToolCall;
+use crate::model::{ModelFailure, Reply, Request};
+use crate::tool::ToolError;
+
+/// One call that is to be run, its arguments checked and judged.
+#[derive(Debug, Clone)]
+pub struct CallToRun {
+    /// The call with its final arguments.
+    pub call: ToolCall,
+    /// Which of the turn's tools it is.
+    pub tool: usize,
+    /// Whether others may run beside it.
+    pub parallel_safe: bool,
+}
+
+/// What one call came to.
+#[derive(Debug, Clone)]
+pub struct CallAnswer {
+    /// The tool's value, or its failure.
+    pub result: Result<Value, ToolError>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// A person's decision is wanted.
+#[derive(Debug, Clone)]
+pub struct ApprovalRequest {
+    /// The call in question.
+    pub call: ToolCall,
+    /// Why somebody asked.
+    pub reason: String,
+}
+
+/// What the approver said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    /// Go ahead.
+    Allow,
+    /// No, with a reason or without.
+    Deny(Option<String>),
+    /// Nobody is there to ask.
+    NoApprover,
+    /// Nobody answered in time.
+    NoAnswer,
+}
+
+/// What a turn wants done.
+pub enum Effect {
+    /// Run this dispatch to its end. Answer: [`Answer::Outcome`].
+    Dispatch(Box<Dispatch>),
+    /// Ask the model. Answer: [`Answer::Reply`].
+    Model(Arc<Request>),
+    /// Run these calls, side by side where they allow it. Answer: [`Answer::Calls`], in the same order.
+    Calls(Vec<CallToRun>),
+    /// Ask the approver. Answer: [`Answer::Approval`].
+    Approve(Box<ApprovalRequest>),
+}
+
+/// What came of an effect.
+pub enum Answer {
+    /// The outcome of a dispatch.
+    Outcome(Box<Outcome>),
+    /// The model's reply, or why there is none.
+    Reply(Box<Result<Reply, ModelFailure>>),
+    /// What each call came to; `None` for one that was cancelled. `cancelled`: the run is to end.
+    Calls {
+        /// In the order of the calls.
+        answers: Vec<Option<CallAnswer>>,
+        /// Whether the run is to end.
+        cancelled: bool,
+    },
+    /// What the approver said.
+    Approval(Approval),
+    /// The run was cancelled while this effect was under way.
+    Cancelled,
+}
+
+/// What a turn does next.
+pub enum Step {
+    /// It wants something done; [`Turn::resume`] takes the answer.
+    Effect(Effect),
+    /// It is over.
+    Done(Box<TurnResult>),
+}
+
+#[derive(Default)]
+struct Exchange {
+    effect: Option<Effect>,
+    answer: Option<Answer>,
+    events: Vec<RunEvent>,
+    watched: bool,
+}
+
+/// The turn's end of the exchange.
+#[derive(Clone)]
+pub(super) struct Port(Arc<Mutex<Exchange>>);
+
+impl Port {
+    fn lock(&self) -> MutexGuard<'_, Exchange> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for an effect and waits for its answer.
+    pub(super) async fn perform(&self, effect: Effect) -> Answer {
+        self.lock().effect = Some(effect);
+        poll_fn(|_| match self.lock().answer.take() {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Tells whoever watches the run, if anybody does.
+    pub(super) fn emit(&self, event: impl FnOnce() -> RunEvent) {
+        let mut exchange = self.lock();
+        if exchange.watched {
+            exchange.events.push(event());
+        }
+    }
+}
+
+/// One turn under way.
+pub struct Turn {
+    future: Option<Pin<Box<dyn Future<Output = TurnResult> + Send>>>,
+    exchange: Port,
+}
+
+impl Turn {
+    /// A turn that has not begun; [`Turn::resume`] with no answer begins it.
+    pub fn new(config: Arc<TurnConfig>, input: TurnInput) -> Self {
+        let exchange = Port(Arc::new(Mutex::new(Exchange { watched: input.streamed, ..Exchange::default() })));
+        let future = Box::pin(flow::run(exchange.clone(), config, input));
+        Turn { future: Some(future), exchange }
+    }
+
+    /// Goes on with the answer to the last effect. After the end, or with no answer where one is due, there is
+    /// nothing to do: `None`.
+    pub fn resume(&mut self, answer: Option<Answer>) -> Option<Step> {
+        self.exchange.lock().answer = answer;
+        let future = self.future.as_mut()?;
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => {
+                self.future = None;
+                Some(Step::Done(Box::new(result)))
+            }
+            Poll::Pending => self.exchange.lock().effect.take().map(Step::Effect),
+        }
+    }
+
+    /// What has happened since the last time this was asked.
+    pub fn take_events(&self) -> Vec<RunEvent> {
+        std::mem::take(&mut self.exchange.lock().events)
+    }
+}

@@ -1,0 +1,204 @@
+//! One turn of an agent: from what the user says to the model's last word.
+//!
+//! [`machine`] runs the rules without I/O; [`flow`] is the rules from the message to the end; [`calls`] is what happens
+//! to the tool calls of one reply; [`permission`] is what happens when somebody asks.
+
+mod calls;
+mod fence;
+mod flow;
+mod history;
+mod machine;
+mod permission;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+pub use self::fence::context_message;
+pub use self::history::HistoryPayload;
+pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Step, Turn};
+use super::limits::{LimitReached, Limits};
+use super::session::{Session, SessionError};
+use crate::hook::{AgentIdentity, HookChain, Outcome};
+use crate::message::{Message, Usage};
+use crate::model::{ModelFailure, ToolDescription};
+use crate::tool::ArgumentValidator;
+
+/// A tool as a turn sees it: how it is described and checked, not how it is run.
+#[derive(Debug)]
+pub struct TurnTool {
+    /// What the model is told.
+    pub description: ToolDescription,
+    /// Checks the arguments.
+    pub validator: ArgumentValidator,
+    /// Whether others may run beside it.
+    pub parallel_safe: bool,
+}
+
+impl TurnTool {
+    /// A tool of this description.
+    pub fn new(description: ToolDescription, parallel_safe: bool) -> Self {
+        let validator = ArgumentValidator::new(&description.schema);
+        TurnTool { description, validator, parallel_safe }
+    }
+}
+
+/// Everything about an agent that its turns need and that stays the same from turn to turn.
+pub struct TurnConfig {
+    /// Who the agent is.
+    pub agent: AgentIdentity,
+    /// The name of its model.
+    pub model: Arc<str>,
+    /// Its system prompt; may be empty.
+    pub system: String,
+    /// Its tools.
+    pub tools: Arc<[TurnTool]>,
+    /// The hooks that watch over it.
+    pub chain: Option<Arc<HookChain>>,
+    /// Where its history is kept.
+    pub session: Arc<Session>,
+    /// The working directory that events tell.
+    pub cwd: PathBuf,
+    /// The limits of a turn.
+    pub limits: Limits,
+    /// What the clock says; a simulation brings its own.
+    pub now: fn() -> Instant,
+}
+
+impl TurnConfig {
+    /// The position of a tool by its exact name.
+    pub fn tool(&self, name: &str) -> Option<usize> {
+        self.tools.iter().position(|tool| tool.description.name == name)
+    }
+}
+
+/// What a turn begins with.
+#[derive(Debug, Clone, Default)]
+pub struct TurnInput {
+    /// What the user says.
+    pub text: String,
+    /// Who says it, if it is somebody else than the user.
+    pub sender: Option<String>,
+    /// Whether somebody watches the reply come in.
+    pub streamed: bool,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// The model had its last word.
+    Success,
+    /// A hook stopped it.
+    Stopped {
+        /// Why.
+        reason: String,
+        /// Which hook.
+        by: Option<Arc<str>>,
+    },
+    /// A limit was reached.
+    Limit(LimitReached),
+    /// The model failed for good.
+    Failed(ModelFailure),
+    /// The session could not be written, so going on would lose what happens.
+    Session(Arc<SessionError>),
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl Ending {
+    /// The `status` of the result and of the event `turn_end`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Ending::Success => "success",
+            Ending::Stopped { .. } => "stopped",
+            Ending::Limit(_) => "limit",
+            Ending::Failed(_) | Ending::Session(_) => "error",
+            Ending::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One call of the turn and what it came to.
+#[derive(Debug, Clone)]
+pub struct CallRecord {
+    /// The call's id.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The final arguments; empty if they could not be read.
+    pub arguments: Map<String, Value>,
+    /// What the model was told.
+    pub result: String,
+    /// Whether it failed, was refused or was not run.
+    pub is_error: bool,
+    /// Why it failed: `exception`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
+    pub cause: Option<&'static str>,
+    /// How long the tool took; zero if it was not run.
+    pub elapsed: Duration,
+    /// Whether the tool was entered at all.
+    pub ran: bool,
+}
+
+/// What came of a turn.
+#[derive(Clone)]
+pub struct TurnResult {
+    /// How it ended.
+    pub ending: Ending,
+    /// The turn's id within its session; empty if it could not begin.
+    pub turn_id: String,
+    /// The model's last words.
+    pub text: String,
+    /// The messages that this turn added, in order.
+    pub messages: Vec<Arc<Message>>,
+    /// The tokens that were used.
+    pub usage: Usage,
+    /// How many requests were made to the model.
+    pub rounds: u32,
+    /// The tool calls, in order.
+    pub calls: Vec<CallRecord>,
+    /// Every event to which somebody listened, with what came of it.
+    pub trace: Vec<Arc<Outcome>>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What somebody who watches a run is told.
+#[derive(Debug, Clone)]
+pub enum RunEvent {
+    /// The turn has begun.
+    TurnStarted {
+        /// Its id.
+        turn_id: String,
+    },
+    /// A piece of the model's reply. Provisional: the message that follows is what counts.
+    Text {
+        /// The piece.
+        delta: String,
+    },
+    /// A message was added to the history.
+    Message(Arc<Message>),
+    /// A tool is about to run.
+    ToolStarted {
+        /// The call's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The final arguments.
+        arguments: Map<String, Value>,
+    },
+    /// A call has its result.
+    ToolFinished(CallRecord),
+    /// A hook has something to say to the user.
+    Notice {
+        /// Which hook.
+        hook: Arc<str>,
+        /// What it says.
+        text: String,
+    },
+    /// Hooks ran.
+    Hooks(Arc<Outcome>),
+}

@@ -1,0 +1,313 @@
+//! The turn for the drivers in `_drivers.py`: what it wants done comes out, what came of it goes in.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
+use serde_json::Value;
+
+use super::bridge;
+use super::chain::{PyHookChain, run_blocking};
+use super::convert::{to_json, to_python};
+use super::drive::Arun;
+use super::model::{PyRequest, PyScript, failure_from, reply_from};
+use super::outcome::PyOutcome;
+use super::run::{PyRunEvent, PyRunResult};
+use super::session::PySession;
+use super::tool::{Called, PyWorkspaceTool, from_exception, timed_out, to_exception};
+use crate::agent::Limits;
+use crate::agent::turn::{Answer, Approval, CallAnswer, Effect, Step, Turn, TurnConfig, TurnInput, TurnTool};
+use crate::hook::{AgentIdentity, AgentKind};
+use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
+use crate::tool::{ToolError, ToolErrorCode};
+
+/// What the turns of an agent have in common.
+#[pyclass(frozen, name = "TurnConfig", module = "hookwright._native")]
+pub struct PyTurnConfig {
+    config: Arc<TurnConfig>,
+    chain: Option<Py<PyHookChain>>,
+    script: Option<Arc<Scripted>>,
+}
+
+#[pymethods]
+impl PyTurnConfig {
+    /// `tools`: tuples of name, description, schema and whether calls may run side by side.
+    #[new]
+    #[pyo3(signature = (*, name, kind, parent, model, system, tools, chain, session, cwd, limits, script))]
+    #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
+    fn new(
+        name: String,
+        kind: &str,
+        parent: Option<String>,
+        model: &str,
+        system: String,
+        tools: Vec<(String, String, Bound<'_, PyAny>, bool)>,
+        chain: Option<Bound<'_, PyHookChain>>,
+        session: Bound<'_, PySession>,
+        cwd: Option<PathBuf>,
+        limits: Bound<'_, PyDict>,
+        script: Option<Bound<'_, PyScript>>,
+    ) -> PyResult<Self> {
+        let kind: AgentKind =
+            serde_json::from_value(kind.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let limits: Limits = serde_json::from_value(to_json(&limits)?)
+            .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
+        let tool = |(name, description, schema, parallel): (String, String, Bound<'_, PyAny>, bool)| {
+            let schema = Arc::new(to_json(&schema)?);
+            let tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            tool.validator.check().map_err(|error| PyValueError::new_err(format!("the schema of {name}: {error}")))?;
+            Ok(tool)
+        };
+        let tools = tools.into_iter().map(tool).collect::<PyResult<Vec<_>>>()?;
+        let session = session.get().0.clone();
+        let cwd = cwd.unwrap_or_else(|| session.cwd().to_path_buf());
+        let config = TurnConfig {
+            agent: AgentIdentity { name, kind, parent },
+            model: model.into(),
+            system,
+            tools: tools.into(),
+            chain: chain.as_ref().map(|chain| chain.get().chain.clone()),
+            session,
+            cwd,
+            limits,
+            now: Instant::now,
+        };
+        Ok(PyTurnConfig {
+            config: Arc::new(config),
+            chain: chain.map(Bound::unbind),
+            script: script.map(|script| script.get().0.clone()),
+        })
+    }
+
+    /// The turn that begins with `text`. `watched`: whether anybody will ask for its events.
+    #[pyo3(signature = (text, *, watched=false))]
+    fn begin(slf: Bound<'_, Self>, text: String, watched: bool) -> PyTurn {
+        let input = TurnInput { text, sender: None, streamed: watched };
+        let turn = Turn::new(slf.get().config.clone(), input);
+        PyTurn { turn: Mutex::new(turn), config: slf.unbind() }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.chain.iter().try_for_each(|chain| visit.call(chain))
+    }
+}
+
+/// One turn under way. Each method hands in an answer and returns the next step as `(kind, payload)`.
+#[pyclass(frozen, name = "Turn", module = "hookwright._native")]
+pub struct PyTurn {
+    turn: Mutex<Turn>,
+    config: Py<PyTurnConfig>,
+}
+
+impl PyTurn {
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn advance<'py>(
+        &self,
+        py: Python<'py>,
+        mut answer: Option<Answer>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let config = self.config.get();
+        loop {
+            let step = self.turn().resume(answer.take());
+            let Some(step) = step else { return Err(PyRuntimeError::new_err("this turn is over")) };
+            let effect = match step {
+                Step::Done(result) => return step_of(py, "done", PyRunResult(*result)),
+                Step::Effect(effect) => effect,
+            };
+            match effect {
+                Effect::Dispatch(dispatch) => {
+                    let Some(chain) = &config.chain else {
+                        return Err(PyRuntimeError::new_err("hooks without a chain"));
+                    };
+                    if !blocking {
+                        return step_of(py, "await", Arun::new(chain.clone_ref(py), *dispatch));
+                    }
+                    let outcome = run_blocking(py, &chain.get().chain, *dispatch)?;
+                    answer = Some(Answer::Outcome(Box::new(outcome)));
+                }
+                Effect::Model(request) => match &config.script {
+                    Some(script) => answer = Some(Answer::Reply(Box::new(script.answer(&request)))),
+                    None => return step_of(py, "model", PyRequest(request)),
+                },
+                Effect::Calls(calls) => {
+                    let call = |call: &crate::agent::turn::CallToRun| {
+                        let arguments = call.call.arguments().cloned().unwrap_or_default();
+                        let arguments = to_python(py, &Value::Object(arguments))?;
+                        (call.tool, &call.call.id, arguments, call.parallel_safe).into_bound_py_any(py)
+                    };
+                    let calls = calls.iter().map(call).collect::<PyResult<Vec<_>>>()?;
+                    return step_of(py, "calls", calls);
+                }
+                Effect::Approve(request) => {
+                    let call = super::message::PyToolCall(request.call);
+                    return step_of(py, "approve", (Bound::new(py, call)?, request.reason));
+                }
+            }
+        }
+    }
+}
+
+fn step_of<'py>(
+    py: Python<'py>,
+    kind: &'static str,
+    payload: impl IntoPyObjectExt<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, [pyo3::types::PyString::intern(py, kind).into_any(), payload.into_bound_py_any(py)?])
+}
+
+/// One call's answer from Python: a value, an exception, or `None` for one that was cancelled.
+fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<CallAnswer>> {
+    if answer.is_none() {
+        return Ok(None);
+    }
+    let (kind, value, seconds): (String, Bound<'_, PyAny>, f64) = answer.extract()?;
+    let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let result = match kind.as_str() {
+        "value" => to_json(&value).map_err(|error| {
+            ToolError::new(
+                ToolErrorCode::Exception,
+                format!("the tool returned something that has no JSON form: {}", error.value(py)),
+            )
+        }),
+        "timeout" => {
+            let (name, limit): (String, f64) = value.extract()?;
+            Err(timed_out(&name, Duration::try_from_secs_f64(limit).unwrap_or_default()))
+        }
+        "native" => {
+            let answer = value.cast::<NativeAnswer>()?;
+            answer
+                .get()
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+                .unwrap_or_else(|| Err(ToolError::new(ToolErrorCode::Cancelled, "the process is exiting")))
+        }
+        _ => Err(from_exception(py, &PyErr::from_value(value))),
+    };
+    Ok(Some(CallAnswer { result, elapsed }))
+}
+
+#[pymethods]
+impl PyTurn {
+    /// Begins the turn.
+    fn start<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, None, blocking)
+    }
+
+    /// What came of a dispatch.
+    fn outcome<'py>(&self, py: Python<'py>, outcome: Bound<'py, PyOutcome>) -> PyResult<Bound<'py, PyTuple>> {
+        let outcome = outcome.get().inner(py).clone();
+        self.advance(py, Some(Answer::Outcome(Box::new(outcome))), false)
+    }
+
+    /// What the model said.
+    fn reply<'py>(&self, py: Python<'py>, reply: Bound<'py, PyAny>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        let reply =
+            reply_from(&reply).map_err(|error| ModelFailure::new(FailureKind::Function, error.value(py).to_string()));
+        self.advance(py, Some(Answer::Reply(Box::new(reply))), blocking)
+    }
+
+    /// What the model's function raised.
+    fn failed<'py>(&self, py: Python<'py>, error: Bound<'py, PyAny>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        let failure = failure_from(py, &PyErr::from_value(error));
+        self.advance(py, Some(Answer::Reply(Box::new(Err(failure)))), blocking)
+    }
+
+    /// What came of the calls: `("value"|"error"|"timeout"|"native", …, seconds)`, or `None` for a cancelled one.
+    fn calls<'py>(
+        &self,
+        py: Python<'py>,
+        answers: Vec<Bound<'py, PyAny>>,
+        cancelled: bool,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let answers = answers.iter().map(|answer| call_answer(py, answer)).collect::<PyResult<Vec<_>>>()?;
+        self.advance(py, Some(Answer::Calls { answers, cancelled }), blocking)
+    }
+
+    /// What the approver said: `"allow"`, `"deny"`, `"nobody"` or `"late"`.
+    fn approval<'py>(
+        &self,
+        py: Python<'py>,
+        decision: &str,
+        reason: Option<String>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let approval = match decision {
+            "allow" => Approval::Allow,
+            "deny" => Approval::Deny(reason),
+            "nobody" => Approval::NoApprover,
+            _ => Approval::NoAnswer,
+        };
+        self.advance(py, Some(Answer::Approval(approval)), blocking)
+    }
+
+    /// The run was cancelled while the last step was under way.
+    fn cancelled<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, Some(Answer::Cancelled), blocking)
+    }
+
+    /// What has happened since the last time this was asked.
+    fn events(&self) -> Vec<PyRunEvent> {
+        let events = self.turn().take_events();
+        events.into_iter().map(PyRunEvent).collect()
+    }
+}
+
+/// Where the answer of a workspace tool waits until it is handed to the turn, without a way through Python.
+#[pyclass(frozen, name = "NativeAnswer", module = "hookwright._native")]
+pub struct NativeAnswer(Mutex<Option<Called>>);
+
+#[pymethods]
+impl NativeAnswer {
+    /// The tool's value; raises what it failed with.
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            Some(Ok(value)) => to_python(py, value),
+            Some(Err(error)) => Err(to_exception(py, error)),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+}
+
+/// Starts a workspace tool; `wake` is called, on another thread, when it is done.
+#[pyfunction]
+pub fn launch_native(
+    tool: Bound<'_, PyWorkspaceTool>,
+    arguments: Bound<'_, PyDict>,
+    cwd: PathBuf,
+    wake: Py<PyAny>,
+) -> PyResult<NativeCall> {
+    let Value::Object(arguments) = to_json(&arguments)? else { return Err(PyValueError::new_err("arguments")) };
+    let (ticket, task) = bridge::launch(tool.get().start(arguments, cwd), wake)?;
+    Ok(NativeCall { ticket, task })
+}
+
+/// A workspace tool that is running.
+#[pyclass(frozen, name = "NativeCall", module = "hookwright._native")]
+pub struct NativeCall {
+    ticket: bridge::Ticket<Called>,
+    task: tokio::task::AbortHandle,
+}
+
+#[pymethods]
+impl NativeCall {
+    /// The answer, once it is done.
+    fn take(&self) -> NativeAnswer {
+        NativeAnswer(Mutex::new(self.ticket.take()))
+    }
+
+    /// Gives the call up; processes that it started are ended.
+    fn abort(&self) {
+        self.task.abort();
+    }
+}
