@@ -182,7 +182,7 @@ def test_eight_threads_share_a_chain() -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(80))) == [[number, "sync", "async"] for number in range(80)]
-    assert {entry.name: entry.runs for entry in chain.stats()} == {"first": 80, "second": 80, "shell": 80}
+    assert {entry["name"]: entry["runs"] for entry in chain.stats()} == {"first": 80, "second": 80, "shell": 80}
 
 
 def test_a_hundred_runs_at_once_on_one_loop() -> None:
@@ -244,7 +244,8 @@ def test_a_notebook_awaits_and_runs_chains_in_its_cells(tmp_path: Any) -> None:
         "outcome = await hooks.arun('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome = hooks.run('pre_tool_execution', **call)\nprint(outcome.action, outcome.tool_arguments)",
         "outcome",
-        "print([o.action for o in await asyncio.gather(*(hooks.arun('pre_tool_execution', **call) for _ in '12345'))])",
+        "runs = [hooks.arun('pre_tool_execution', **call) for _ in range(5)]\n"
+        "print([outcome.action for outcome in await asyncio.gather(*runs)])",
     ]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("\n".join(line.removeprefix(" " * 8) for line in cell.strip("\n").split("\n")))

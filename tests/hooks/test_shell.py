@@ -206,4 +206,4 @@ def test_ten_hooks_on_one_event_read_the_same(dispatch: Dispatch, chain: hw.Hook
     budgets = [document.pop("budget_ms") for document in documents]
     assert budgets == sorted(budgets, reverse=True)
     assert documents == [documents[0]] * 10
-    assert list(tmp_path.iterdir()) and documents[0]["tool_arguments"] == {"command": "ls"}
+    assert documents[0]["tool_arguments"] == {"command": "ls"}
