@@ -67,14 +67,50 @@ pub struct EventContext {
     /// What hooks and gates decided: set for observers only.
     pub outcome: Option<Arc<Outcome>>,
     sequence: u64,
-    fields: Vec<(Field, Payload)>,
+    timestamp: OnceLock<f64>,
+    fields: Fields,
+}
+
+/// The fields of an event, or where to get them from.
+pub struct Fields {
+    read: OnceLock<Vec<(Field, Payload)>>,
+    source: Option<Box<dyn FieldSource>>,
+}
+
+/// Where the fields of an event come from when somebody reads them.
+pub trait FieldSource: Send + Sync {
+    /// All fields that the event carries. Called when the first is read, perhaps by several threads at a time.
+    fn read(&self) -> Vec<(Field, Payload)>;
+}
+
+impl Fields {
+    /// Fields that are read from `source` when the first of them is asked for.
+    pub fn from_source(source: impl FieldSource + 'static) -> Self {
+        Fields { read: OnceLock::new(), source: Some(Box::new(source)) }
+    }
+
+    fn get(&self) -> &Vec<(Field, Payload)> {
+        if let Some(read) = self.read.get() {
+            return read;
+        }
+        // Read before the cell is entered: a source may have to wait for a lock of its host (the interpreter's), whose
+        // holder must not have to wait for the cell.
+        let fields = self.source.as_ref().map(|source| source.read()).unwrap_or_default();
+        self.read.get_or_init(|| fields)
+    }
+}
+
+impl From<Vec<(Field, Payload)>> for Fields {
+    fn from(fields: Vec<(Field, Payload)>) -> Self {
+        Fields { read: OnceLock::from(fields), source: None }
+    }
 }
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
 impl EventContext {
     /// A new occurrence of `event`, with the fields that it carries and `budget` for the whole chain.
-    pub fn new(event: Event, scope: Arc<Scope>, fields: Vec<(Field, Payload)>, now: Moment, budget: Duration) -> Self {
+    pub fn new(event: Event, scope: Arc<Scope>, fields: impl Into<Fields>, now: Moment, budget: Duration) -> Self {
         EventContext {
             event,
             scope,
@@ -82,23 +118,24 @@ impl EventContext {
             budget_end: now + budget,
             outcome: None,
             sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
-            fields,
+            timestamp: OnceLock::new(),
+            fields: fields.into(),
         }
     }
 
     /// The value of a field, if the event carries it.
     pub fn get(&self, field: Field) -> Option<&Payload> {
-        self.fields.iter().find(|(name, _)| *name == field).map(|(_, value)| value)
+        self.fields().iter().find(|(name, _)| *name == field).map(|(_, value)| value)
     }
 
     /// All fields in the order in which they were set.
     pub fn fields(&self) -> &[(Field, Payload)] {
-        &self.fields
+        self.fields.get()
     }
 
     /// The same occurrence with some fields replaced.
     pub fn with_fields(&self, changes: impl IntoIterator<Item = (Field, Payload)>) -> Self {
-        let mut fields = self.fields.clone();
+        let mut fields = self.fields().to_vec();
         for (field, value) in changes {
             match fields.iter_mut().find(|(name, _)| *name == field) {
                 Some((_, slot)) => *slot = value,
@@ -110,7 +147,7 @@ impl EventContext {
 
     /// The same occurrence as observers see it: with what was decided.
     pub fn with_outcome(&self, outcome: Arc<Outcome>) -> Self {
-        self.derive(self.fields.clone(), Some(outcome))
+        self.derive(self.fields().to_vec(), Some(outcome))
     }
 
     fn derive(&self, fields: Vec<(Field, Payload)>, outcome: Option<Arc<Outcome>>) -> Self {
@@ -121,7 +158,8 @@ impl EventContext {
             budget_end: self.budget_end,
             outcome,
             sequence: self.sequence,
-            fields,
+            timestamp: OnceLock::from(self.timestamp()),
+            fields: fields.into(),
         }
     }
 
@@ -133,10 +171,23 @@ impl EventContext {
         format!("evt_{prefix:016x}{:08x}{:x}", std::process::id(), self.sequence)
     }
 
-    /// When the event happened, in seconds since the epoch; derived from the monotonic clock when it is read.
+    /// When the event happened, in seconds since the epoch; derived from the monotonic clock on the first reading, and
+    /// the same for every hook that reads it.
     pub fn timestamp(&self) -> f64 {
-        let wall = SystemTime::now().checked_sub(Moment::now().since(self.started)).unwrap_or(SystemTime::UNIX_EPOCH);
-        wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+        *self.timestamp.get_or_init(|| {
+            let age = Moment::now().since(self.started);
+            let wall = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+            wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+        })
+    }
+
+    /// The working directory of the session, or the process's own outside one.
+    pub fn cwd(&self) -> PathBuf {
+        if self.scope.cwd.as_os_str().is_empty() {
+            std::env::current_dir().unwrap_or_default()
+        } else {
+            self.scope.cwd.clone()
+        }
     }
 
     /// What is left of the chain's budget, in milliseconds.
@@ -155,11 +206,11 @@ impl EventContext {
         document.insert("session_id".into(), self.scope.session_id.as_str().into());
         document.insert("turn_id".into(), self.scope.turn_id.as_str().into());
         document.insert("agent".into(), json!(self.scope.agent));
-        document.insert("cwd".into(), self.scope.cwd.to_string_lossy().into());
+        document.insert("cwd".into(), self.cwd().to_string_lossy().into());
         document.insert("timestamp".into(), self.timestamp().into());
         document.insert("continuation".into(), self.scope.continuation.into());
         document.insert("budget_ms".into(), self.budget_ms().into());
-        for (field, payload) in &self.fields {
+        for (field, payload) in self.fields() {
             let value = payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))?;
             if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
                 document.insert("tool_arguments_json".into(), value.to_string().into());

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyTuple};
@@ -40,6 +40,26 @@ pub struct PythonHook {
     warned: AtomicBool,
 }
 
+/// The arguments of a hook's call: a tuple with the event, made once for all hooks that see the same context.
+#[derive(Default)]
+pub struct Arguments {
+    made: Option<(usize, Py<PyTuple>)>,
+}
+
+impl Arguments {
+    /// The arguments for `context`.
+    #[inline]
+    pub fn of(&mut self, py: Python<'_>, context: &Arc<EventContext>) -> PyResult<&Py<PyTuple>> {
+        // The event in the tuple keeps its context, so no other one can come to stand at this address.
+        let address = Arc::as_ptr(context) as usize;
+        let made = match self.made.take() {
+            Some(made) if made.0 == address => made,
+            _ => (address, arguments(py, context)?),
+        };
+        Ok(&self.made.insert(made).1)
+    }
+}
+
 /// What a call came to before it is read: a value or a failure.
 pub type Called<'py> = Result<Bound<'py, PyAny>, HookFailure>;
 
@@ -53,22 +73,16 @@ impl PythonHook {
         PythonHook::new(self.callable.clone_ref(py), self.mode, self.role)
     }
 
-    /// The argument tuple, made once per context.
-    pub fn arguments<'a>(&self, py: Python<'_>, call: &Call<'a>) -> PyResult<&'a Py<PyTuple>> {
-        if call.rendition.get().is_none() {
-            let made = arguments(py, call.context)?;
-            // If another thread was quicker, its tuple is used.
-            let _ = call.rendition.set(Box::new(made));
-        }
-        call.rendition
-            .get()
-            .and_then(|any| any.downcast_ref::<Py<PyTuple>>())
-            .ok_or_else(|| PyTypeError::new_err("the event is held by another host"))
-    }
-
     /// Calls the function on this thread under a deadline.
-    pub fn call_inline<'py>(&self, py: Python<'py>, watch: &mut Watch, call: &Call<'_>) -> Called<'py> {
-        let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+    #[inline]
+    pub fn call_inline<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Called<'py> {
+        let arguments = arguments.of(py, call.context).map_err(|error| failure(py, error))?;
         match guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
             // Nobody can cancel a function that does not wait: it is an exception like any other.
             Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
@@ -77,18 +91,24 @@ impl PythonHook {
     }
 
     /// Runs the hook to its end on behalf of a thread that may block.
-    pub fn call_blocking(&self, py: Python<'_>, watch: &mut Watch, call: &Call<'_>) -> Result<HookReply, HookFailure> {
+    pub fn call_blocking(
+        &self,
+        py: Python<'_>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Result<HookReply, HookFailure> {
         match self.mode {
             Mode::Inline => {
-                let value = self.call_inline(py, watch, call)?;
+                let value = self.call_inline(py, watch, arguments, call)?;
                 self.read_blocking(py, &value, call.deadline)
             }
             Mode::Async => {
-                let coroutine = self.call_inline(py, watch, call)?;
+                let coroutine = self.call_inline(py, watch, arguments, call)?;
                 self.read(&self.block_on(py, &coroutine, call.deadline)?)
             }
             Mode::Thread => {
-                let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+                let arguments = arguments.of(py, call.context).map_err(|error| failure(py, error))?;
                 static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
                 let value = RUN
                     .import(py, "hookwright._workers", "call_in_thread")
@@ -272,7 +292,7 @@ impl Hook for PythonHook {
     fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure> {
         Python::attach(|py| {
             let mut watch = Watch::open(py).map_err(|error| failure(py, error))?;
-            self.call_blocking(py, &mut watch, &call)
+            self.call_blocking(py, &mut watch, &mut Arguments::default(), &call)
         })
     }
 

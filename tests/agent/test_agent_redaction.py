@@ -70,7 +70,9 @@ def test_redact_then_stop_keeps_it_as_well(run: Run, probe: Probe, session: hw.S
 
 
 @pytest.mark.parametrize("answer", [f"key={SECRET}", {"key": [SECRET]}], ids=["text", "json"])
-def test_a_secret_taken_out_of_a_result_is_nowhere(run: Run, tmp_path: Path, session: hw.Session, answer: object) -> None:
+def test_a_secret_taken_out_of_a_result_is_nowhere(
+    run: Run, tmp_path: Path, session: hw.Session, answer: object
+) -> None:
     chain = hw.HookChain()
     chain.record(tmp_path / "record.jsonl")
 

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
+
+import hookwright as hw
 from hookwright import _native
 from hookwright.testing import HookReport, HostileCase, check_hook, hostile_cases
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hookwright as hw
 import pytest
 from failures import ASYNC_KINDS, COMMANDS, KINDS, Failure, add, cases
 from support import ENTRANCES, Dispatch, fields_of, shown
+
+import hookwright as hw
 
 CASES = cases()
 IDS = [f"{kind}-{failure.name}" for kind, failure in CASES]

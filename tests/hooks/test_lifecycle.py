@@ -8,11 +8,12 @@ import multiprocessing
 import os
 from typing import Any
 
-import hookwright as hw
 import nbformat
 import pytest
 from nbclient import NotebookClient
 from support import in_child
+
+import hookwright as hw
 
 CHAIN = """
 import asyncio, os, sys, threading, time

@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-import hookwright as hw
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import ENTRANCES
+
+import hookwright as hw
 
 ROLES = ["hook", "gate", "observer"]
 LEVELS = ["builtin", "user", "project", "session"]

@@ -8,9 +8,10 @@ import random
 import time
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import Dispatch
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 

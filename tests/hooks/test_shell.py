@@ -7,9 +7,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import EVENTS, NOTIFY_ONLY, Dispatch, fields_of
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 

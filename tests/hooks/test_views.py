@@ -7,10 +7,11 @@ import json
 import pickle
 from typing import Any
 
-import hookwright as hw
 import pytest
-from hookwright import _native
 from support import EVENTS, Dispatch, fields_of
+
+import hookwright as hw
+from hookwright import _native
 
 ARGUMENTS: dict[str, Any] = {"path": "a", "nested": {"list": [1, {"deep": [2]}]}, "number": 1.5, "none": None}
 CALL = {"tool_name": "shell", "tool_arguments": ARGUMENTS}
