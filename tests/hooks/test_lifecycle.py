@@ -182,7 +182,7 @@ def test_eight_threads_share_a_chain() -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(80))) == [[number, "sync", "async"] for number in range(80)]
-    assert {entry["name"]: entry["runs"] for entry in chain.stats()} == {"first": 80, "second": 80, "shell": 80}
+    assert {hook.name: hook.runs for hook in chain.stats()} == {"first": 80, "second": 80, "shell": 80}
 
 
 def test_a_hundred_runs_at_once_on_one_loop() -> None:

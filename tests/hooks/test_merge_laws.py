@@ -142,7 +142,7 @@ def _function(spec: Spec) -> Any:
     return coroutine if spec.kind == "async" else sync
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(specs())
 def test_a_random_chain_comes_to_what_the_model_says_through_every_entrance(hooks: list[Spec]) -> None:
     chain = hw.HookChain()
