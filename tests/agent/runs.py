@@ -64,9 +64,9 @@ class Probe:
         return self.answer
 
 
-def call(name: str = "probe", id: str = "", **arguments: Any) -> hw.ToolCall:
+def call(tool: str = "probe", /, id: str = "", **arguments: Any) -> hw.ToolCall:
     """A call of a tool."""
-    return hw.ToolCall(name, arguments, id=id)
+    return hw.ToolCall(tool, arguments, id=id)
 
 
 def roles(agent: hw.Agent) -> list[str]:

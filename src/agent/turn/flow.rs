@@ -27,6 +27,10 @@ pub(super) struct Run {
     pub(super) used_ids: std::collections::HashSet<String>,
     trace: Vec<Arc<Outcome>>,
     messages: Vec<Arc<Message>>,
+    /// What the user said, as hooks left it.
+    input: String,
+    /// The system prompt of this turn, as hooks left it.
+    prompt: Option<Arc<str>>,
     text: String,
     began: Instant,
     cancelled: bool,
@@ -51,6 +55,8 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         used_ids: std::collections::HashSet::new(),
         trace: Vec::new(),
         messages: Vec::new(),
+        input: String::new(),
+        prompt: None,
         text: String::new(),
         began,
         cancelled: false,
@@ -76,10 +82,10 @@ impl Run {
             .await?;
         }
         self.send(input).await?;
-        let system = self.build_prompt().await?;
+        self.prompt = self.build_prompt().await?;
         loop {
             self.check_limits().await?;
-            let reply = self.request(&system).await?;
+            let reply = self.request().await?;
             if self.answer(reply).await? {
                 return Ok(());
             }
@@ -102,6 +108,7 @@ impl Run {
             context = outcome.context_text();
             self.end_if_stopped(&outcome)?;
         }
+        self.input.clone_from(&text);
         let content = context.map_or_else(|| text.clone(), |context| with_context(&text, &context));
         let mut message = Message::user(content);
         message.sender = input.sender;
@@ -118,7 +125,7 @@ impl Run {
     /// The system prompt, put together once a turn, so that it stays the same through the turn's requests.
     async fn build_prompt(&mut self) -> Result<Option<Arc<str>>, Ending> {
         let system = self.config.system.clone();
-        let input = self.messages.first().map(|message| message.text().into_owned()).unwrap_or_default();
+        let input = self.input.clone();
         let outcome = self.notify(Event::SystemPromptBuilt, |_| {
             vec![(Field::SystemPrompt, system.as_str().into()), (Field::UserInput, input.as_str().into())]
         });
@@ -140,6 +147,17 @@ impl Run {
         match checked.and_then(|()| self.counters.begin_round().map(drop)) {
             Ok(()) => Ok(()),
             Err(reached) => Err(self.limit(reached).await),
+        }
+    }
+
+    /// The time was used up in the middle of a request.
+    async fn out_of_time(&mut self) -> Ending {
+        let allowed = Duration::try_from_secs_f64(self.config.limits.max_seconds.unwrap_or_default());
+        let elapsed = (self.config.now)().saturating_duration_since(self.began);
+        // The driver's clock and this one may differ by a little.
+        match self.counters.check_time(elapsed.max(allowed.unwrap_or(Duration::MAX))) {
+            Err(reached) => self.limit(reached).await,
+            Ok(()) => self.cancel(),
         }
     }
 
@@ -170,7 +188,8 @@ impl Run {
     }
 
     /// One request to the model, as hooks let it out.
-    async fn request(&mut self, system: &Option<Arc<str>>) -> Result<Reply, Ending> {
+    async fn request(&mut self) -> Result<Reply, Ending> {
+        let system = self.prompt.clone();
         let mut request = Request {
             model: Some(self.config.model.clone()),
             system: system.clone(),
@@ -193,6 +212,7 @@ impl Run {
         }
         let answer = match self.port.perform(Effect::Model(Arc::new(request))).await {
             Answer::Reply(answer) => *answer,
+            Answer::OutOfTime => return Err(self.out_of_time().await),
             _ => return Err(self.cancel()),
         };
         match answer {
@@ -274,12 +294,12 @@ impl Run {
     /// The model is about to end its turn. Returns whether it may.
     async fn stop(&mut self) -> Result<bool, Ending> {
         let said = self.text.clone();
-        let system = self.config.system.clone();
+        let system = self.prompt.clone();
         let outcome = self.notify(Event::Stop, |run| {
             vec![
                 (Field::AssistantOutput, said.as_str().into()),
                 (Field::Messages, run.history_payload()),
-                (Field::SystemPrompt, system.as_str().into()),
+                (Field::SystemPrompt, system.as_deref().unwrap_or_default().into()),
                 (Field::Model, run.config.model.as_ref().into()),
             ]
         });
