@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from runs import Run, call, check_history, told
-
 import hookwright as hw
+from runs import Run, call, check_history, told
 
 
 class Gauge:
