@@ -24,6 +24,7 @@ def test_the_snippets_of_a_page_run_in_order(
     pytest.importorskip("hookwright._native", reason="the extension is not built")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": f"snippets_of_{page.stem.replace('-', '_')}"}
     for snippet in SNIPPET.finditer(text):

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import agent_framework
-import hookwright as hw
 import pluggy
+
+import hookwright as hw
 from hookwright import _native
 
 from .measure import Series, Timed, clock, side_by_side

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _aio, _drivers, _native, _workers
+from . import _aio, _native, _workers
+from ._background import on_thread
 from ._chain import HookChain
+from ._drive_async import drive
+from ._drive_async import stream as stream_events
+from ._drive_blocking import drive_blocking
 from ._models import FunctionModel, Scripted
 from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
-from ._tools import Tool, tool as make_tool
+from ._running import Running
+from ._tools import Tool
+from ._tools import tool as make_tool
+from ._work import Work
 from .exceptions import ModelError, SessionBusy, SessionError
+
+#: How long an interrupted run waits for its thread to close the turn, in seconds.
+_AFTERMATH = 0.15
 
 
 @dataclass(frozen=True)
@@ -39,80 +51,66 @@ class ApprovalRequest:
     agent: str
 
 
-class _Cancelled(BaseException):
-    """Ends a wait of a synchronous run that `Agent.cancel` was called for."""
-
-
-class _Running:
-    """One run under way, as `Agent.cancel` sees it."""
-
-    def __init__(self) -> None:
-        self.result: RunResult | None = None
-        self.turn_id: str | None = None
-        self.cancel_requested = False
-        self._task: asyncio.Task[Any] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: threading.Event | None = None
-        with contextlib.suppress(RuntimeError):
-            self._loop = asyncio.get_running_loop()
-            self._task = asyncio.current_task()
-
-    def cancel(self) -> None:
-        self.cancel_requested = True
-        waiting = self._waiting
-        if waiting is not None:
-            waiting.set()
-        if self._task is not None and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # The loop is closed: the run is over.
-                self._loop.call_soon_threadsafe(self._task.cancel)
-
-    def check(self) -> None:
-        if self.cancel_requested:
-            raise _Cancelled
-
-    def wait(self, finished: threading.Event, seconds: float | None) -> bool:
-        """Waits for an event that `cancel` sets as well."""
-        self._waiting = finished
-        try:
-            self.check()
-            done = finished.wait(seconds)
-            self.check()
-            return done
-        finally:
-            self._waiting = None
-
-    def take_back(self, error: BaseException) -> bool:
-        """Whether ``error`` is the cancellation that `Agent.cancel` asked for, so that the run returns its result."""
-        if not self.cancel_requested or not isinstance(error, (_Cancelled, asyncio.CancelledError)):
-            return False
-        uncancel = getattr(self._task, "uncancel", None)
-        if uncancel is not None and isinstance(error, asyncio.CancelledError):
-            uncancel()
-        return True
-
-
 class RunStream:
-    """What `Agent.stream` returns: iterate it for the events; ``result`` is there when it is over."""
+    """What `Agent.stream` returns: iterate it, once, for the events; ``result`` is there when it is over.
+
+    Leaving the loop early ends the turn, with status ``"cancelled"``: at once with ``async with`` or ``aclose()``,
+    otherwise as soon as the event loop comes to it.
+
+    Example:
+        >>> import asyncio, hookwright as hw
+        >>> async def main():
+        ...     async with hw.Agent(hw.Scripted(["hello"])).stream("hi") as stream:
+        ...         return [event.delta async for event in stream if event.type == "text"]
+        >>> asyncio.run(main())
+        ['hello']
+    """
 
     __module__ = "hookwright"
 
     def __init__(self, agent: Agent, text: str, session: Session | None) -> None:
-        self._agent, self._text, self._session = agent, text, session
+        self._agent = agent
+        self._events = self._run(text, session)
         self.result: RunResult | None = None
 
-    async def __aiter__(self) -> AsyncIterator[RunEvent]:
-        with self._agent._work(self._text, self._session, watched=True) as work:
-            events = _drivers.stream(work)
+    async def _run(self, text: str, session: Session | None) -> AsyncGenerator[RunEvent, None]:
+        _aio._refuse_foreign_loop()
+        with self._agent._work(text, session, watched=True) as work:
+            events = stream_events(work)
             try:
                 async for event in events:
                     yield event
             finally:
-                await events.aclose()  # type: ignore[attr-defined]
+                await events.aclose()
                 self.result = work.running.result
             self._agent._check(work.running.result)
 
+    def __aiter__(self) -> AsyncIterator[RunEvent]:
+        return self._events
+
+    async def aclose(self) -> None:
+        """Ends the turn if it is not over."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> RunStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     def __repr__(self) -> str:
         return f"<RunStream of {self._agent.name!r}: {self.result or 'not over'}>"
+
+
+#: Agents whose sessions have begun: what is still open at exit is closed, so that session_end is heard.
+_open_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open_agents() -> None:
+    for agent in list(_open_agents):
+        with contextlib.suppress(Exception):  # A hook that fails has been recorded; the exit goes on.
+            agent._end_session("exit")
 
 
 class Agent:
@@ -175,8 +173,16 @@ class Agent:
             model = FunctionModel(model)
         if hooks is not None and not isinstance(hooks, HookChain):
             raise TypeError(f"hooks must be a HookChain, not {type(hooks).__name__}")
-        if max_parallel < 1:
-            raise ValueError("max_parallel must be at least 1")
+        _check_number("max_parallel", max_parallel, least=1)
+        _check_number("max_rounds", max_rounds)
+        _check_number("max_hook_loops", max_hook_loops)
+        if max_calls_per_turn is not None:
+            _check_number("max_calls_per_turn", max_calls_per_turn)
+        if max_repeated_calls is not None:
+            _check_number("max_repeated_calls", max_repeated_calls, least=1)
+        _check_seconds("approval_timeout", approval_timeout)
+        if max_seconds is not None:
+            _check_seconds("max_seconds", max_seconds)
         self.model = model
         self.hooks = hooks
         self.system = system
@@ -196,7 +202,8 @@ class Agent:
             "max_seconds": max_seconds,
         }
         self._configs: dict[str, _native.TurnConfig] = {}
-        self._running: set[_Running] = set()
+        self._running: set[Running] = set()
+        self._begun: set[str] = set()
         self._config(self.session)  # Mistakes in tools and limits show here and not in the first run.
 
     async def run(self, text: str, *, session: Session | None = None) -> RunResult:
@@ -213,7 +220,7 @@ class Agent:
         """
         _aio._refuse_foreign_loop()
         with self._work(text, session) as work:
-            return self._check(await _drivers.drive(work))
+            return self._check(await drive(work))
 
     def run_sync(self, text: str, *, session: Session | None = None) -> RunResult:
         """Runs one turn on the calling thread; inside a running event loop, on a thread of its own.
@@ -227,14 +234,19 @@ class Agent:
             asyncio.get_running_loop()
         except RuntimeError:
             with self._work(text, session) as work:
-                return self._check(_drivers.drive_blocking(work))
+                return self._check(drive_blocking(work))
         with self._work(text, session, detached=True) as work:
+            finished = threading.Event()
+            job = on_thread(lambda: drive_blocking(work), finished.set)
+            job.begin()
             try:
-                result = _workers.call_in_thread(_drivers.drive_blocking, (work,), threading.TIMEOUT_MAX)
+                _workers._wait(finished, threading.TIMEOUT_MAX)
             except BaseException:
                 work.running.cancel()
+                # The turn is brought to its end, so that the next one finds the session free.
+                finished.wait(_AFTERMATH)
                 raise
-            return self._check(result)
+            return self._check(job.result())
 
     def stream(self, text: str, *, session: Session | None = None) -> RunStream:
         """Runs one turn and tells what happens: ``async for event in agent.stream("…")``.
@@ -267,13 +279,41 @@ class Agent:
         other: Agent = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.session = self.session.fork(session)
-        other._configs, other._running = {}, set()
+        other._configs, other._running, other._begun = {}, set(), set()
         return other
 
     def close(self) -> None:
-        """Ends what is running and gives the session free for others."""
+        """Ends what is running, runs the hooks on ``session_end`` and gives the session free for others."""
         self.cancel()
+        self._end_session("closed")
         self.session.close()
+
+    async def aclose(self) -> None:
+        """The same on the running event loop."""
+        self.cancel()
+        if self._session_is_open() and self.hooks is not None:
+            await self.hooks.arun("session_end", **self._session_fields("closed"))
+        self.session.close()
+
+    def _end_session(self, reason: str) -> None:
+        if self._session_is_open() and self.hooks is not None:
+            self.hooks.run("session_end", **self._session_fields(reason))
+
+    def _session_is_open(self) -> bool:
+        begun = self.session.id in self._begun
+        self._begun.discard(self.session.id)
+        _open_agents.discard(self)
+        return begun
+
+    def _session_fields(self, reason: str) -> dict[str, Any]:
+        session = self.session
+        return {
+            "reason": reason,
+            "messages": session.messages,
+            "session_id": session.id,
+            "agent": self.name,
+            "cwd": str(self.cwd or session.cwd),
+        }
 
     def __enter__(self) -> Agent:
         return self
@@ -285,7 +325,7 @@ class Agent:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        await self.aclose()
 
     def _config(self, session: Session) -> _native.TurnConfig:
         config = self._configs.get(session.id)
@@ -312,14 +352,18 @@ class Agent:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
-        turn = self._config(session).begin(text, watched=watched)
-        running = _Running()
-        if detached:
-            running._task = running._loop = None
+        source = None
+        if session.id not in self._begun:
+            source = session.source
+            self._begun.add(session.id)
+            _open_agents.add(self)
+        turn = self._config(session).begin(text, watched=watched, source=source)
+        running = Running(turn, detached=detached)
         self._running.add(running)
         try:
-            yield _drivers.Work(self, turn, running, session.id, self.cwd or Path(session.cwd))
+            yield Work(self, turn, running, session, self.cwd or Path(session.cwd))
         finally:
+            running.over = True
             self._running.discard(running)
 
     def _check(self, result: RunResult | None) -> RunResult:
@@ -341,6 +385,16 @@ class Agent:
         tools = ", ".join(entry.name for entry in self.tools) or "no tools"
         hooks = f"{len(self.hooks)} hooks" if self.hooks is not None else "no hooks"
         return f"<Agent {self.name!r} on {self.model.name!r}: {tools}; {hooks}; {len(self.session)} messages>"
+
+
+def _check_number(name: str, value: Any, least: int = 0) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**32:
+        raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}")
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a number of seconds, not {value!r}")
 
 
 def _as_tool(entry: Any) -> Any:

@@ -73,11 +73,11 @@ def _refuse_foreign_loop() -> None:
 
 def _under_trio() -> bool:
     try:
-        import sniffio
+        import sniffio  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return False
     try:
-        return sniffio.current_async_library() == "trio"
+        return bool(sniffio.current_async_library() == "trio")
     except sniffio.AsyncLibraryNotFoundError:
         return False
 

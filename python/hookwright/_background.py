@@ -10,63 +10,88 @@ from typing import Any
 from . import _workers
 
 
-class ThreadJob:
-    """A function on a worker thread."""
+class Job:
+    """A call under way. ``error``: what it raised, once it has ended."""
 
-    def __init__(self, function: Callable[[], Any], done: Callable[[], None]) -> None:
-        context = contextvars.copy_context()
-        self._job = _workers._Job(lambda: context.run(function), done)
-        _workers._pool.submit(self._job)
+    def __init__(self) -> None:
+        self._value: Any = None
+        self.error: BaseException | None = None
 
     def result(self) -> Any:
         """Its value; raises what it raised."""
-        return self._job.result()
+        if self.error is not None:
+            raise self.error
+        return self._value
+
+    def begin(self) -> None:
+        """Begins it. Apart from making it, so that whoever is told of its end holds it already."""
+        raise NotImplementedError
 
     def cancel(self) -> None:
-        """Gives it up. A thread cannot be ended, so it is left behind and its value thrown away."""
+        """Gives it up."""
 
 
-class CoroutineJob:
+class ThreadJob(Job):
+    """A function on a worker thread. Given up, the thread is left behind and its value thrown away."""
+
+    def __init__(self, function: Callable[[], Any], done: Callable[[], None]) -> None:
+        super().__init__()
+        context = contextvars.copy_context()
+
+        def call() -> None:
+            try:
+                self._value = context.run(function)
+            except BaseException as error:
+                self.error = error
+
+        self._job = _workers._Job(call, done)
+
+    def begin(self) -> None:
+        _workers._pool.submit(self._job)
+
+
+class CoroutineJob(Job):
     """A coroutine on a private loop's thread."""
 
     def __init__(self, function: Callable[[], Awaitable[Any]], done: Callable[[], None]) -> None:
-        private = _workers.take_loop()
-        self._loop = private.loop
+        super().__init__()
+        self._private = _workers.take_loop()
+        self._function, self._done = function, done
         self._task: asyncio.Task[Any] | None = None
         self._cancelled = False
-        context = contextvars.copy_context()
+        self._context = contextvars.copy_context()
 
-        async def call() -> Any:
-            return await function()
+    async def _call(self) -> None:
+        # Caught here and not left to the task: an exit that a task raises also ends its loop.
+        try:
+            self._value = await self._function()
+        except BaseException as error:
+            self.error = error
 
-        def end(_task: asyncio.Task[Any]) -> None:
-            _workers.give_back_loop(private)
-            done()
+    def _end(self, _task: asyncio.Task[Any]) -> None:
+        _workers.give_back_loop(self._private)
+        self._done()
 
-        def begin() -> None:
-            self._task = context.run(self._loop.create_task, call())
-            self._task.add_done_callback(end)
-            if self._cancelled:
-                self._task.cancel()
+    def begin(self) -> None:
+        self._private.loop.call_soon_threadsafe(self._begin)
 
-        self._loop.call_soon_threadsafe(begin)
-
-    def result(self) -> Any:
-        """Its value; raises what it raised."""
-        assert self._task is not None
-        return self._task.result()
+    def _begin(self) -> None:
+        self._task = self._context.run(self._private.loop.create_task, self._call())
+        self._task.add_done_callback(self._end)
+        if self._cancelled:
+            self._task.cancel()
 
     def cancel(self) -> None:
         """Cancels it."""
         self._cancelled = True
-        self._loop.call_soon_threadsafe(lambda: self._task is not None and self._task.cancel())
+        self._private.loop.call_soon_threadsafe(lambda: self._task is not None and self._task.cancel())
 
 
-def start(function: Callable[[], Any], done: Callable[[], None]) -> ThreadJob | CoroutineJob:
-    """Begins ``function`` on a worker thread; ``done`` is called there when it has ended."""
+def on_thread(function: Callable[[], Any], done: Callable[[], None]) -> ThreadJob:
+    """A call of ``function`` on a worker thread, to be begun; ``done`` is called there when it has ended."""
     return ThreadJob(function, done)
 
 
-def start_coroutine(function: Callable[[], Any], done: Callable[[], None]) -> ThreadJob | CoroutineJob:
-    """Begins the coroutine that ``function`` makes; ``done`` is called on its loop's thread when it has ended."""
+def on_loop(function: Callable[[], Any], done: Callable[[], None]) -> CoroutineJob:
+    """The coroutine that ``function`` makes, to be begun; ``done`` is called on its loop's thread when it has ended."""
     return CoroutineJob(function, done)

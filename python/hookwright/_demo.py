@@ -130,7 +130,9 @@ class _Demo:
         answered = [message.tool_call_id for message in result.messages if message.role == "tool"]
         asked = [call.id for message in result.messages for call in message.tool_calls]
         added = [
-            line[1:] for line in _git(self.work, "diff", "--", self.document).splitlines() if re.match(r"\+(?!\+\+)", line)
+            line[1:]
+            for line in _git(self.work, "diff", "--", self.document).splitlines()
+            if re.match(r"\+(?!\+\+)", line)
         ]
         checks: dict[str, Callable[[], bool]] = {
             "the run ended with success": lambda: result.status == "success",
@@ -138,7 +140,8 @@ class _Demo:
                 [(call.name, call.ran) for call in refused] == [("shell", False)] and (self.work / ".git").is_dir()
             ),
             "the secret was read from the file, and the redacting hook changed that result": lambda: (
-                self.secret in (self.work / _SETTINGS).read_text(encoding="utf-8") and ("redact", "tool_result") in changed
+                self.secret in (self.work / _SETTINGS).read_text(encoding="utf-8")
+                and ("redact", "tool_result") in changed
             ),
             "the secret is in no message, no record of the run and not in the transcript": lambda: (
                 self.secret not in seen

@@ -20,8 +20,8 @@ class FrozenDict(dict[str, Any]):
     """A dict that cannot be changed. ``dict(view)`` or ``copy.deepcopy(view)`` makes an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def copy(self) -> dict[str, Any]:
         return dict(self)
@@ -37,8 +37,8 @@ class FrozenList(list[Any]):
     """A list that cannot be changed. ``list(view)`` or ``copy.deepcopy(view)`` makes an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def copy(self) -> list[Any]:
         return list(self)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _native
+from ._functions import is_coroutine_function
 from ._native import Reply, Request, ToolCall
 from .exceptions import ModelError
 
@@ -22,6 +22,8 @@ class Step:
         reply: text, a `ToolCall`, a list of them, a `Reply`, or an exception that stands for a failed request.
         expect: text that the last message from the user or a tool must contain.
     """
+
+    __module__ = "hookwright"
 
     reply: Any
     expect: str | None = None
@@ -119,9 +121,7 @@ class FunctionModel:
         self.function = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.inline = inline
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)
-        )
+        self.is_async = is_coroutine_function(function)
 
     def __repr__(self) -> str:
         return f"<FunctionModel {self.name!r}>"

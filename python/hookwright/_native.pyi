@@ -6,7 +6,87 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
+
+__all__ = [
+    "AgentIdentity",
+    "ChainRun",
+    "Change",
+    "Configuration",
+    "HookCall",
+    "HookChain",
+    "HookDefinition",
+    "HookEvent",
+    "HookResult",
+    "HookRun",
+    "LimitReached",
+    "LlmError",
+    "Message",
+    "MessageRouted",
+    "NativeAnswer",
+    "NativeCall",
+    "Outcome",
+    "PermissionDecided",
+    "PermissionRequest",
+    "PostAutoCompact",
+    "PostLlmResponse",
+    "PostMicroCompact",
+    "PostSendMessage",
+    "PostToolBatch",
+    "PostToolExecution",
+    "PostToolExecutionFailure",
+    "PreAutoCompact",
+    "PreLlmRequest",
+    "PreMicroCompact",
+    "PreSendMessage",
+    "PreToolBatch",
+    "PreToolExecution",
+    "Recording",
+    "Reply",
+    "Request",
+    "RunEvent",
+    "RunResult",
+    "Script",
+    "Session",
+    "SessionEnd",
+    "SessionStart",
+    "Snapshot",
+    "Stop",
+    "SystemPromptBuilt",
+    "TeammateEnd",
+    "TeammateIdle",
+    "TeammateStart",
+    "TextDelta",
+    "ToolCall",
+    "ToolRun",
+    "Turn",
+    "TurnConfig",
+    "TurnEnd",
+    "TurnStart",
+    "Usage",
+    "WorkspaceTool",
+    "__version__",
+    "_after_fork_in_child",
+    "_after_fork_in_parent",
+    "_before_fork",
+    "_deadline_left",
+    "_shut_down",
+    "allow",
+    "ask",
+    "event_table",
+    "find_project",
+    "forget_project",
+    "launch_native",
+    "read_configuration",
+    "retry",
+    "skip",
+    "stop",
+    "trust_project",
+    "trust_state",
+    "trusted_projects",
+    "warn",
+    "workspace_tools",
+]
 
 __version__: str
 
@@ -49,6 +129,7 @@ class AgentIdentity:
     @property
     def parent(self) -> str | None: ...
 
+@disjoint_base
 class HookEvent:
     @property
     def event(self) -> str: ...
@@ -423,13 +504,14 @@ class HookCall:
 @final
 class Snapshot: ...
 
+@disjoint_base
 class HookChain:
     @property
     def shadow(self) -> bool: ...
     budget: float
     def __new__(cls, *, budget: float = 30.0, shadow: bool = False) -> Self: ...
-    def run(self, event: str, /, **fields: Any) -> Outcome: ...
-    def arun(self, event: str, /, **fields: Any) -> ChainRun: ...
+    def _run(self, event: str, fields: dict[str, Any]) -> Outcome: ...
+    def _arun(self, event: str, fields: dict[str, Any]) -> ChainRun: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def _add_python(self, callable: Callable[..., Any], mode: str, replace: bool, options: dict[str, Any]) -> bool: ...
@@ -632,6 +714,8 @@ class Session:
     @property
     def open_turn(self) -> str | None: ...
     @property
+    def source(self) -> str: ...
+    @property
     def repair(self) -> dict[str, Any] | None: ...
     @property
     def interrupted_calls(self) -> list[str]: ...
@@ -747,7 +831,7 @@ class TurnConfig:
         limits: Any,
         script: Script | None,
     ) -> Self: ...
-    def begin(self, text: str, *, watched: bool = False) -> Turn: ...
+    def begin(self, text: str, *, watched: bool = False, source: str | None = None) -> Turn: ...
 
 @final
 class Turn:
@@ -757,6 +841,9 @@ class Turn:
     def failed(self, error: BaseException, blocking: bool) -> tuple[Any, ...]: ...
     def calls(self, answers: Any, cancelled: bool, blocking: bool) -> tuple[Any, ...]: ...
     def approval(self, decision: Any, reason: Any, blocking: bool) -> tuple[Any, ...]: ...
+    def out_of_time(self, blocking: bool) -> tuple[Any, ...]: ...
+    def request_cancel(self) -> None: ...
+    def take_cancel(self) -> bool: ...
     def cancelled(self, blocking: bool) -> tuple[Any, ...]: ...
     def events(self) -> list[RunEvent]: ...
 
@@ -776,3 +863,4 @@ def _before_fork() -> None: ...
 def _after_fork_in_parent() -> None: ...
 def _after_fork_in_child() -> None: ...
 def _shut_down(seconds: float) -> None: ...
+def _deadline_left() -> float | None: ...

@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from ._watchdog import Deadline
@@ -32,12 +32,30 @@ class CallerCancelled(asyncio.CancelledError):
     """The task in which a chain runs synchronously was asked to cancel, as asyncio does at Ctrl-C."""
 
 
+#: How the synchronous agent run on this thread waits, if there is one: so that it can be cancelled meanwhile.
+_waiting = threading.local()
+
+
+@contextlib.contextmanager
+def waiting_by(wait: Callable[[threading.Event, float | None], bool]) -> Iterator[None]:
+    """Has everything that waits on this thread wait by ``wait``."""
+    outer = getattr(_waiting, "wait", None)
+    _waiting.wait = wait
+    try:
+        yield
+    finally:
+        _waiting.wait = outer
+
+
 def _wait(finished: threading.Event, seconds: float) -> bool:
     """Waits until ``finished``, ``seconds`` at most.
 
     Raises:
         CallerCancelled: when this runs in a task that is asked to cancel meanwhile (from Python 3.11 on).
     """
+    wait = getattr(_waiting, "wait", None)
+    if wait is not None:
+        return bool(wait(finished, seconds))
     try:
         cancelling = getattr(asyncio.current_task(), "cancelling", None)
     except RuntimeError:  # No loop runs here, so nothing but a signal can ask for anything.

@@ -67,6 +67,7 @@ pub struct EventContext {
     /// What hooks and gates decided: set for observers only.
     pub outcome: Option<Arc<Outcome>>,
     sequence: u64,
+    timestamp: OnceLock<f64>,
     fields: Fields,
 }
 
@@ -117,6 +118,7 @@ impl EventContext {
             budget_end: now + budget,
             outcome: None,
             sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
+            timestamp: OnceLock::new(),
             fields: fields.into(),
         }
     }
@@ -156,6 +158,7 @@ impl EventContext {
             budget_end: self.budget_end,
             outcome,
             sequence: self.sequence,
+            timestamp: OnceLock::from(self.timestamp()),
             fields: fields.into(),
         }
     }
@@ -168,10 +171,23 @@ impl EventContext {
         format!("evt_{prefix:016x}{:08x}{:x}", std::process::id(), self.sequence)
     }
 
-    /// When the event happened, in seconds since the epoch; derived from the monotonic clock when it is read.
+    /// When the event happened, in seconds since the epoch; derived from the monotonic clock on the first reading, and
+    /// the same for every hook that reads it.
     pub fn timestamp(&self) -> f64 {
-        let wall = SystemTime::now().checked_sub(Moment::now().since(self.started)).unwrap_or(SystemTime::UNIX_EPOCH);
-        wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+        *self.timestamp.get_or_init(|| {
+            let age = Moment::now().since(self.started);
+            let wall = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+            wall.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+        })
+    }
+
+    /// The working directory of the session, or the process's own outside one.
+    pub fn cwd(&self) -> PathBuf {
+        if self.scope.cwd.as_os_str().is_empty() {
+            std::env::current_dir().unwrap_or_default()
+        } else {
+            self.scope.cwd.clone()
+        }
     }
 
     /// What is left of the chain's budget, in milliseconds.
@@ -190,12 +206,12 @@ impl EventContext {
         document.insert("session_id".into(), self.scope.session_id.as_str().into());
         document.insert("turn_id".into(), self.scope.turn_id.as_str().into());
         document.insert("agent".into(), json!(self.scope.agent));
-        document.insert("cwd".into(), self.scope.cwd.to_string_lossy().into());
+        document.insert("cwd".into(), self.cwd().to_string_lossy().into());
         document.insert("timestamp".into(), self.timestamp().into());
         document.insert("continuation".into(), self.scope.continuation.into());
         document.insert("budget_ms".into(), self.budget_ms().into());
         for (field, payload) in self.fields() {
-            let value = payload.json().map_err(|error| format!("the field {field:?} has no JSON form: {error}"))?;
+            let value = payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))?;
             if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
                 document.insert("tool_arguments_json".into(), value.to_string().into());
             }

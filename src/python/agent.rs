@@ -1,6 +1,7 @@
-//! The turn for the drivers in `_drivers.py`: what it wants done comes out, what came of it goes in.
+//! The turn for the drivers in `_drive_async.py` and `_drive_blocking.py`: what it wants done comes out, what came of it goes in.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -83,12 +84,13 @@ impl PyTurnConfig {
         })
     }
 
-    /// The turn that begins with `text`. `watched`: whether anybody will ask for its events.
-    #[pyo3(signature = (text, *, watched=false))]
-    fn begin(slf: Bound<'_, Self>, text: String, watched: bool) -> PyTurn {
-        let input = TurnInput { text, sender: None, streamed: watched };
+    /// The turn that begins with `text`. `watched`: whether anybody will ask for its events. `source`: how the session
+    /// came to be, if this is its first turn here.
+    #[pyo3(signature = (text, *, watched=false, source=None))]
+    fn begin(slf: Bound<'_, Self>, text: String, watched: bool, source: Option<String>) -> PyTurn {
+        let input = TurnInput { text, sender: None, streamed: watched, session_source: source };
         let turn = Turn::new(slf.get().config.clone(), input);
-        PyTurn { turn: Mutex::new(turn), config: slf.unbind() }
+        PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -101,6 +103,8 @@ impl PyTurnConfig {
 pub struct PyTurn {
     turn: Mutex<Turn>,
     config: Py<PyTurnConfig>,
+    /// Somebody wants the run to end. Whoever sees it takes it back, so that it ends the run once.
+    cancel: Arc<AtomicBool>,
 }
 
 impl PyTurn {
@@ -115,6 +119,7 @@ impl PyTurn {
         blocking: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let config = self.config.get();
+        let _interruptible = blocking.then(|| bridge::interruptible(self.cancel.clone()));
         loop {
             let step = self.turn().resume(answer.take());
             let Some(step) = step else { return Err(PyRuntimeError::new_err("this turn is over")) };
@@ -122,6 +127,10 @@ impl PyTurn {
                 Step::Done(result) => return step_of(py, "done", PyRunResult(*result)),
                 Step::Effect(effect) => effect,
             };
+            if self.cancel.swap(false, Ordering::Relaxed) {
+                answer = Some(Answer::Cancelled);
+                continue;
+            }
             match effect {
                 Effect::Dispatch(dispatch) => {
                     let Some(chain) = &config.chain else {
@@ -170,6 +179,7 @@ fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<Cal
     }
     let (kind, value, seconds): (String, Bound<'_, PyAny>, f64) = answer.extract()?;
     let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let mut ran = true;
     let result = match kind.as_str() {
         "value" => to_json(&value).map_err(|error| {
             ToolError::new(
@@ -180,6 +190,15 @@ fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<Cal
         "timeout" => {
             let (name, limit): (String, f64) = value.extract()?;
             Err(timed_out(&name, Duration::try_from_secs_f64(limit).unwrap_or_default()))
+        }
+        "expired" => {
+            let name: String;
+            (name, ran) = value.extract()?;
+            let what = if ran { "was given up" } else { "was not called" };
+            Err(ToolError::new(
+                ToolErrorCode::Timeout,
+                format!("the tool {name} {what}, because the time of the turn was used up"),
+            ))
         }
         "native" => {
             let answer = value.cast::<NativeAnswer>()?;
@@ -193,7 +212,7 @@ fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<Cal
         }
         _ => Err(from_exception(py, &PyErr::from_value(value))),
     };
-    Ok(Some(CallAnswer { result, elapsed }))
+    Ok(Some(CallAnswer { result, elapsed, ran }))
 }
 
 #[pymethods]
@@ -249,6 +268,21 @@ impl PyTurn {
             _ => Approval::NoAnswer,
         };
         self.advance(py, Some(Answer::Approval(approval)), blocking)
+    }
+
+    /// The time was used up while the model was asked.
+    fn out_of_time<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, Some(Answer::OutOfTime), blocking)
+    }
+
+    /// Asks for the end of the run: the next thing that it wants done is not done. Any thread may call this.
+    fn request_cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the request back to act on it; whether there was one.
+    fn take_cancel(&self) -> bool {
+        self.cancel.swap(false, Ordering::Relaxed)
     }
 
     /// The run was cancelled while the last step was under way.

@@ -1,6 +1,8 @@
 //! Waiting elsewhere: work on our runtime that wakes an asyncio loop, and the proxies that carry deadlines.
 
+use std::cell::RefCell;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,20 +82,40 @@ impl Canceller {
 ///
 /// # Errors
 /// What a signal handler raised (an interrupt), a cancellation if this runs in an asyncio task that is asked to cancel
-/// (as asyncio does at Ctrl-C), or why there is no runtime.
+/// (as asyncio does at Ctrl-C) or in a run that is, or why there is no runtime.
 pub fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     // Without asyncio there is no task; it is not imported to find that out.
     let in_task = py.import("sys")?.getattr("modules")?.contains("asyncio")?;
     let before = if in_task { cancel_requests(py) } else { 0 };
     let look = |py: Python<'_>| {
         py.check_signals()?;
-        if in_task && cancel_requests(py) > before { Err(cancelled_error(py)?) } else { Ok(()) }
+        let asked = CANCEL.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.swap(false, Ordering::Relaxed)));
+        if asked || in_task && cancel_requests(py) > before { Err(cancelled_error(py)?) } else { Ok(()) }
     };
     py.detach(|| {
         let result = runtime::block_on_ticking(work, TICK, || Python::attach(look));
         exit::stay_if_ended_detached();
         result
     })
+}
+
+thread_local! {
+    /// By which the run that is going on on this thread is asked to end, from another thread.
+    static CANCEL: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Puts back what was there before.
+pub struct Interruptible(Option<Arc<AtomicBool>>);
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        CANCEL.set(self.0.take());
+    }
+}
+
+/// Has waits on this thread end, as if by a cancellation, when `flag` is raised; for as long as what it returns lives.
+pub fn interruptible(flag: Arc<AtomicBool>) -> Interruptible {
+    Interruptible(CANCEL.replace(Some(flag)))
 }
 
 /// A stand-in for a future that a coroutine waits on, which also ends at `deadline`. `None` for a bare yield.

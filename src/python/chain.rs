@@ -126,6 +126,9 @@ fn meta_from(py: Python<'_>, options: &Bound<'_, PyDict>, kind: HookKind) -> PyR
     Ok(meta)
 }
 
+/// A hook's name, whether it would run, why, and a warning.
+type ExplainedHook = (String, bool, String, Option<String>);
+
 /// The keywords of a dispatch as its fields. Nobody else has this dict: Python made it for the call.
 struct Keywords(Py<PyDict>);
 
@@ -424,7 +427,7 @@ impl PyHookChain {
         event: &str,
         tools: Option<Vec<String>>,
         fields: Bound<'_, PyDict>,
-    ) -> PyResult<Vec<(String, bool, String, Option<String>)>> {
+    ) -> PyResult<Vec<ExplainedHook>> {
         let event = event.parse::<Event>().map_err(|error| error.into_python(py))?;
         let scope = scope_of(event, &fields)?;
         let fields = Fields::from_source(Keywords(fields.unbind()));
@@ -440,7 +443,7 @@ impl PyHookChain {
     fn _exchange(
         &self,
         remove: Vec<String>,
-        add: Vec<(PyRef<'_, super::config::PyDefinition>, Option<(Py<PyAny>, String)>)>,
+        add: Vec<super::config::Addition<'_>>,
         switch: (Vec<String>, Vec<String>),
         budget: Option<f64>,
         whole: bool,

@@ -222,7 +222,7 @@ pub fn trusted_projects(py: Python<'_>) -> PyResult<Vec<(PathBuf, String, String
 }
 
 /// A hook to add: its definition, and for a Python one its function and how it is run.
-type Addition<'py> = (PyRef<'py, PyDefinition>, Option<(Py<PyAny>, String)>);
+pub type Addition<'py> = (PyRef<'py, PyDefinition>, Option<(Py<PyAny>, String)>);
 
 /// Puts definitions into a chain in one step; see `Exchange`. Returns what could not be added, as
 /// `(position, message)`.

@@ -62,11 +62,8 @@ impl HookEvent {
 
     /// The working directory of the session.
     #[getter]
-    fn cwd(&self) -> PyResult<String> {
-        let cwd = &self.context.scope.cwd;
-        Ok(if cwd.as_os_str().is_empty() { std::env::current_dir()? } else { cwd.clone() }
-            .to_string_lossy()
-            .into_owned())
+    fn cwd(&self) -> String {
+        self.context.cwd().to_string_lossy().into_owned()
     }
 
     /// Seconds since the epoch.

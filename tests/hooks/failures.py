@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import hookwright as hw
 
 @dataclass(frozen=True)
 class Failure:
-    """One way to fail. ``says``: what the reason must hold. ``halts``: whether a hook that may halt does so this way."""
+    """One way to fail. ``says``: what the reason must hold. ``halts``: whether this is also a way to halt."""
 
     name: str
     says: str
@@ -56,10 +57,8 @@ async def _sleep(event: Any) -> Any:
 
 async def _sleep_on(event: Any) -> Any:
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
 
 
 async def _allow_too_late(event: Any) -> Any:
@@ -118,15 +117,15 @@ COMMANDS = [
     Failure("is killed by its own abort", "signal 6", command="kill -6 $$"),
     Failure("prints noise", "no JSON object", command="echo all is well"),
     Failure("prints two documents", "two JSON documents", command="echo '{}'; echo '{\"action\": \"allow\"}'"),
-    Failure("prints half a document", "ends too early", command="printf '{\"action\": \"all'"),
+    Failure("prints half a document", "ends too early", command='printf \'{"action": "all\''),
     Failure("prints text after the document", "after its JSON object", command="echo '{}'; echo done"),
     Failure("prints something other than UTF-8", "not UTF-8", command="printf '{}\\377'"),
-    Failure("unknown key", 'did you mean "action"', command="echo '{\"actoin\": \"allow\"}'"),
-    Failure("unknown action", 'unknown action "alow"', command="echo '{\"action\": \"alow\"}'"),
+    Failure("unknown key", 'did you mean "action"', command='echo \'{"actoin": "allow"}\''),
+    Failure("unknown action", 'unknown action "alow"', command='echo \'{"action": "alow"}\''),
     Failure("prints a list", "no JSON object", command="echo '[1]'"),
     Failure("prints too much", "more than 8 MiB", command="head -c 9000000 /dev/zero"),
     Failure("times out", "deadline", command="sleep 60", timeout=0.1),
-    Failure("says allow and times out", "deadline", command="echo '{\"action\": \"allow\"}'; sleep 60", timeout=0.1),
+    Failure("says allow and times out", "deadline", command='echo \'{"action": "allow"}\'; sleep 60', timeout=0.1),
     Failure("budget used up before its turn", "ran out before its turn", command="true", budget=0.05),
 ]
 

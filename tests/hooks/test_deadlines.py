@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import sys
 import time
@@ -50,10 +51,8 @@ async def _wait(event: hw.HookEvent) -> Any:
 
 async def _wait_and_swallow(event: hw.HookEvent) -> Any:
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
 
 
 async def _yield_for_ever(event: hw.HookEvent) -> Any:
@@ -134,7 +133,9 @@ def test_an_answer_just_before_the_deadline_leaves_nothing_behind(dispatch: Disp
 
 
 @pytest.mark.parametrize("inner_hook", [_spin, _wait, "sleep 60", "thread"])
-def test_an_inner_chain_does_not_swallow_the_outer_deadline(dispatch: Dispatch, chain: hw.HookChain, inner_hook: Any) -> None:
+def test_an_inner_chain_does_not_swallow_the_outer_deadline(
+    dispatch: Dispatch, chain: hw.HookChain, inner_hook: Any
+) -> None:
     inner = hw.HookChain()
     if inner_hook == "sleep 60":
         inner.add(hw.ShellHook("turn_start", "sleep 60"))
@@ -158,7 +159,9 @@ def test_an_inner_chain_does_not_swallow_the_outer_deadline(dispatch: Dispatch, 
 
 
 @pytest.mark.parametrize("inner_hook", [_spin, _wait])
-def test_the_outer_hook_goes_on_after_an_inner_deadline(dispatch: Dispatch, chain: hw.HookChain, inner_hook: Any) -> None:
+def test_the_outer_hook_goes_on_after_an_inner_deadline(
+    dispatch: Dispatch, chain: hw.HookChain, inner_hook: Any
+) -> None:
     inner = hw.HookChain()
     inner.add(inner_hook, "turn_start", timeout=0.05)
 
@@ -256,7 +259,9 @@ def test_contextvars_of_the_caller_are_seen_by_every_kind_of_function(dispatch: 
         seen["async"] = VARIABLE.get()
 
     chain.add(lambda event: seen.update(sync=VARIABLE.get()), "turn_start", role="observer", name="sync")
-    chain.add(lambda event: seen.update(thread=VARIABLE.get()), "turn_start", role="observer", name="t", isolate="thread")
+    chain.add(
+        lambda event: seen.update(thread=VARIABLE.get()), "turn_start", role="observer", name="t", isolate="thread"
+    )
     chain.add(coroutine, "turn_start", role="observer")
     token = VARIABLE.set("set by the caller")
     try:

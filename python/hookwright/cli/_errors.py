@@ -18,7 +18,8 @@ class Failure(click.ClickException):
 
     def __init__(self, error: BaseException, hint: str | None, exit_code: int) -> None:
         super().__init__(str(error))
-        self.exit_code = exit_code
+        # The base class declares it as one for all; it is read from the instance.
+        self.__dict__["exit_code"] = exit_code
         # The message of an error of ours ends with its hint already.
         self.hint = None if getattr(error, "hint", None) else hint
         self.kind = type(error).__name__

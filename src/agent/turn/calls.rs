@@ -100,6 +100,7 @@ impl Run {
             return Err(ending);
         }
         if let Some(reached) = reached {
+            self.close_batch(batch, &Ending::Limit(reached.clone()))?;
             return Err(self.limit(reached).await);
         }
         self.end_of_batch(batch).await
@@ -294,8 +295,7 @@ impl Run {
         }
         if let Err(Ending::Stopped { reason, .. }) = &stopped {
             // A refused result, or one whose redaction failed, must not be there for the next turn to read.
-            text = Some(denial(&format!("the result is withheld, because the turn was stopped: {reason}")).render());
-            self.record(&call, text.unwrap_or_default(), Some("denied"), elapsed, ran)?;
+            self.record(&call, withheld(reason), Some("denied"), elapsed, ran)?;
             return stopped;
         }
         self.record(&call, text.unwrap_or_else(|| text_of(&value)), None, elapsed, ran)
@@ -340,6 +340,11 @@ impl Run {
                 }
                 ending = Err(cancelled);
             }
+        }
+        if let Err(Ending::Stopped { reason, .. }) = &ending
+            && ran
+        {
+            text = withheld(reason);
         }
         self.record(&call, text, Some(cause), elapsed, ran)?;
         ending
@@ -443,16 +448,16 @@ impl Run {
 }
 
 fn settled(answer: CallAnswer) -> State {
-    let CallAnswer { result, elapsed } = answer;
+    let CallAnswer { result, elapsed, ran } = answer;
     match result {
-        Ok(value) => State::Value { value, elapsed, ran: true },
+        Ok(value) => State::Value { value, elapsed, ran },
         Err(error) => {
             let cause = match error.code {
                 ToolErrorCode::Timeout => "timeout",
                 ToolErrorCode::Cancelled => "cancelled",
                 _ => "exception",
             };
-            State::Failure { error, cause, elapsed, ran: true }
+            State::Failure { error, cause, elapsed, ran }
         }
     }
 }
@@ -464,6 +469,11 @@ fn cancelled_error() -> ToolError {
 fn unchecked() -> ToolError {
     let text = "[cancelled] The call ended, but the run was cancelled before its result could be checked.";
     ToolError::new(ToolErrorCode::Cancelled, text)
+}
+
+/// What stands in the place of a result that must not be there for the next turn to read.
+fn withheld(reason: &str) -> String {
+    denial(&format!("the result is withheld, because the turn was stopped: {reason}")).render()
 }
 
 fn denied(outcome: &Outcome) -> State {

@@ -27,6 +27,10 @@ pub(super) struct Run {
     pub(super) used_ids: std::collections::HashSet<String>,
     trace: Vec<Arc<Outcome>>,
     messages: Vec<Arc<Message>>,
+    /// What the user said, as hooks left it.
+    input: String,
+    /// The system prompt of this turn, as hooks left it.
+    prompt: Option<Arc<str>>,
     text: String,
     began: Instant,
     cancelled: bool,
@@ -51,6 +55,8 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         used_ids: std::collections::HashSet::new(),
         trace: Vec::new(),
         messages: Vec::new(),
+        input: String::new(),
+        prompt: None,
         text: String::new(),
         began,
         cancelled: false,
@@ -68,12 +74,18 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
 }
 
 impl Run {
-    async fn go(&mut self, input: TurnInput) -> Result<(), Ending> {
+    async fn go(&mut self, mut input: TurnInput) -> Result<(), Ending> {
+        if let Some(source) = input.session_source.take() {
+            self.notify(Event::SessionStart, |run| {
+                vec![(Field::Source, source.as_str().into()), (Field::Messages, run.history_payload())]
+            })
+            .await?;
+        }
         self.send(input).await?;
-        let system = self.build_prompt().await?;
+        self.prompt = self.build_prompt().await?;
         loop {
             self.check_limits().await?;
-            let reply = self.request(&system).await?;
+            let reply = self.request().await?;
             if self.answer(reply).await? {
                 return Ok(());
             }
@@ -96,6 +108,7 @@ impl Run {
             context = outcome.context_text();
             self.end_if_stopped(&outcome)?;
         }
+        self.input.clone_from(&text);
         let content = context.map_or_else(|| text.clone(), |context| with_context(&text, &context));
         let mut message = Message::user(content);
         message.sender = input.sender;
@@ -112,7 +125,7 @@ impl Run {
     /// The system prompt, put together once a turn, so that it stays the same through the turn's requests.
     async fn build_prompt(&mut self) -> Result<Option<Arc<str>>, Ending> {
         let system = self.config.system.clone();
-        let input = self.messages.first().map(|message| message.text().into_owned()).unwrap_or_default();
+        let input = self.input.clone();
         let outcome = self.notify(Event::SystemPromptBuilt, |_| {
             vec![(Field::SystemPrompt, system.as_str().into()), (Field::UserInput, input.as_str().into())]
         });
@@ -137,6 +150,17 @@ impl Run {
         }
     }
 
+    /// The time was used up in the middle of a request.
+    async fn out_of_time(&mut self) -> Ending {
+        let allowed = Duration::try_from_secs_f64(self.config.limits.max_seconds.unwrap_or_default());
+        let elapsed = (self.config.now)().saturating_duration_since(self.began);
+        // The driver's clock and this one may differ by a little.
+        match self.counters.check_time(elapsed.max(allowed.unwrap_or(Duration::MAX))) {
+            Err(reached) => self.limit(reached).await,
+            Ok(()) => self.cancel(),
+        }
+    }
+
     /// A limit is reached: hooks hear of it, and the turn ends.
     pub(super) async fn limit(&mut self, reached: LimitReached) -> Ending {
         let outcome = self.notify(Event::LimitReached, |_| {
@@ -148,12 +172,24 @@ impl Run {
         });
         match outcome.await {
             Err(ending) => ending,
-            Ok(_) => Ending::Limit(reached),
+            Ok(outcome) => match self.leave_note(outcome.as_deref()) {
+                Err(ending) => ending,
+                Ok(()) => Ending::Limit(reached),
+            },
+        }
+    }
+
+    /// What hooks say where the turn ends is there for the next turn to read.
+    fn leave_note(&mut self, outcome: Option<&Outcome>) -> Result<(), Ending> {
+        match outcome.and_then(Outcome::context_text) {
+            Some(context) => self.append(Message::user(with_context("", &context)).from_sender("hook")),
+            None => Ok(()),
         }
     }
 
     /// One request to the model, as hooks let it out.
-    async fn request(&mut self, system: &Option<Arc<str>>) -> Result<Reply, Ending> {
+    async fn request(&mut self) -> Result<Reply, Ending> {
+        let system = self.prompt.clone();
         let mut request = Request {
             model: Some(self.config.model.clone()),
             system: system.clone(),
@@ -176,6 +212,7 @@ impl Run {
         }
         let answer = match self.port.perform(Effect::Model(Arc::new(request))).await {
             Answer::Reply(answer) => *answer,
+            Answer::OutOfTime => return Err(self.out_of_time().await),
             _ => return Err(self.cancel()),
         };
         match answer {
@@ -186,6 +223,7 @@ impl Run {
             Err(failure) => {
                 let error = serde_json::to_value(&failure).unwrap_or_else(|_| failure.to_string().into());
                 let outcome = self.notify(Event::LlmError, |_| vec![(Field::Error, error.clone().into())]).await?;
+                self.leave_note(outcome.as_deref())?;
                 if let Some(outcome) = outcome {
                     self.end_if_stopped(&outcome)?;
                 }
@@ -256,12 +294,12 @@ impl Run {
     /// The model is about to end its turn. Returns whether it may.
     async fn stop(&mut self) -> Result<bool, Ending> {
         let said = self.text.clone();
-        let system = self.config.system.clone();
+        let system = self.prompt.clone();
         let outcome = self.notify(Event::Stop, |run| {
             vec![
                 (Field::AssistantOutput, said.as_str().into()),
                 (Field::Messages, run.history_payload()),
-                (Field::SystemPrompt, system.as_str().into()),
+                (Field::SystemPrompt, system.as_deref().unwrap_or_default().into()),
                 (Field::Model, run.config.model.as_ref().into()),
             ]
         });

@@ -38,6 +38,8 @@ pub struct CallAnswer {
     pub result: Result<Value, ToolError>,
     /// How long it took.
     pub elapsed: Duration,
+    /// Whether the tool was entered at all: not if the turn's time was used up before.
+    pub ran: bool,
 }
 
 /// A person's decision is wanted.
@@ -71,7 +73,7 @@ pub enum Effect {
     /// Run these calls, side by side where they allow it. Answer: [`Answer::Calls`], in the same order.
     Calls(Vec<CallToRun>),
     /// Ask the approver. Answer: [`Answer::Approval`].
-    Approve(ApprovalRequest),
+    Approve(Box<ApprovalRequest>),
 }
 
 /// What came of an effect.
@@ -89,6 +91,8 @@ pub enum Answer {
     },
     /// What the approver said.
     Approval(Approval),
+    /// The turn's time was used up while this effect was under way.
+    OutOfTime,
     /// The run was cancelled while this effect was under way.
     Cancelled,
 }

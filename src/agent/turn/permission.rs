@@ -62,9 +62,11 @@ impl Run {
     }
 
     async fn ask_approver(&mut self, call: ToolCall, reason: String) -> Result<Permission, Ending> {
-        let request = ApprovalRequest { call, reason: reason.clone() };
-        let Answer::Approval(approval) = self.port.perform(Effect::Approve(request)).await else {
-            return Err(self.cancel());
+        let request = Box::new(ApprovalRequest { call, reason: reason.clone() });
+        let approval = match self.port.perform(Effect::Approve(request)).await {
+            Answer::Approval(approval) => approval,
+            Answer::OutOfTime => Approval::NoAnswer,
+            _ => return Err(self.cancel()),
         };
         let because = if reason.is_empty() { String::new() } else { format!(" (asked because: {reason})") };
         Ok(match approval {

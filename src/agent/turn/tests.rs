@@ -110,7 +110,7 @@ impl World {
                         Some("fail") => Err(ToolError::new(ToolErrorCode::Exception, "it broke")),
                         _ => Ok(text),
                     };
-                    Some(CallAnswer { result, elapsed: Duration::from_millis(1) })
+                    Some(CallAnswer { result, elapsed: Duration::from_millis(1), ran: true })
                 };
                 Answer::Calls { answers: calls.into_iter().map(run).collect(), cancelled: false }
             }

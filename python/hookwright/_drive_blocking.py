@@ -1,0 +1,267 @@
+"""The driver of a turn on a thread that may block."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _native, _workers
+from ._background import Job, on_loop, on_thread
+from ._functions import is_coroutine_function
+from ._models import FunctionModel
+from ._native import RunResult, WorkspaceTool
+from ._work import Call, CallAnswer, Work, decision, failed_decision, is_awaitable, segments
+
+
+def drive_blocking(work: Work) -> RunResult:
+    """Runs a turn to its end on the calling thread."""
+    with _workers.waiting_by(work.running.wait):
+        return _drive(work)
+
+
+def _drive(work: Work) -> RunResult:
+    turn, running = work.turn, work.running
+    saved: BaseException | None = None
+    action: Callable[[], Any] = lambda: turn.start(True)  # noqa: E731
+    while True:
+        try:
+            kind, payload = action()
+            if kind == "done":
+                running.result = payload
+                break
+            if kind == "calls":
+                answers, error = _run_calls(work, payload)
+                saved = saved or error
+                action = functools.partial(turn.calls, answers, error is not None, True)
+            else:
+                action = _perform(work, kind, payload)
+        except BaseException as error:
+            # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
+            saved = saved or error
+            action = lambda: turn.cancelled(True)  # noqa: E731
+    if saved is not None and not running.take_back(saved):
+        raise saved
+    assert running.result is not None
+    return running.result
+
+
+def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
+    """Does what the turn asks for; returns how to tell it what came of it."""
+    turn = work.turn
+    if kind == "model":
+        try:
+            ended, reply = _ask_model(work, payload)
+        except Exception as error:
+            return functools.partial(turn.failed, error, True)
+        return functools.partial(turn.reply, reply, True) if ended else functools.partial(turn.out_of_time, True)
+    call, reason = payload
+    answer, why = _approve(work, call, reason)
+    return functools.partial(turn.approval, answer, why, True)
+
+
+def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
+    """The reply, and whether there is one in time."""
+    model = work.agent.model
+    if not isinstance(model, FunctionModel):
+        return True, model.answer(request)
+    if model.inline and not model.is_async:
+        reply = model.function(request)
+        if not is_awaitable(reply):
+            return True, reply
+        task = _Elsewhere(lambda: reply, is_async=True)
+    else:
+        task = _Elsewhere(lambda: model.function(request), is_async=model.is_async)
+    if not task.wait(work, work.seconds()):
+        return False, None
+    return True, task.value()
+
+
+def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]:
+    agent = work.agent
+    approver = agent.approver
+    if approver is None:
+        return "nobody", None
+    request = agent._approval_request(call, reason)
+    task = _Elsewhere(lambda: approver(request), is_async=is_coroutine_function(approver))
+    if not task.wait(work, work.seconds(agent.approval_timeout)):
+        return "late", None
+    try:
+        return decision(task.value())
+    except Exception as error:
+        return failed_decision(error)
+
+
+def _run_calls(work: Work, calls: Sequence[Call]) -> tuple[list[CallAnswer], BaseException | None]:
+    answers: list[CallAnswer] = [None] * len(calls)
+    try:
+        for group in segments(calls):
+            _run_group(work, calls, group, answers)
+    except BaseException as error:
+        return answers, error
+    return answers, None
+
+
+def _run_group(work: Work, calls: Sequence[Call], group: Sequence[int], answers: list[CallAnswer]) -> None:
+    """Runs calls side by side, as many as are allowed at once; the next begins when one has ended."""
+    woken = threading.Event()
+    to_begin = list(reversed(group))
+    begun: dict[int, _Pending] = {}
+    try:
+        while to_begin or begun:
+            while to_begin and len(begun) < work.agent.max_parallel:
+                position = to_begin.pop()
+                answer = _begin(work, calls[position], woken)
+                if isinstance(answer, _Pending):
+                    begun[position] = answer
+                else:
+                    answers[position] = answer
+            # Cleared before anything is looked at: what ends from here on sets it again.
+            woken.clear()
+            ended = {position: answer for position, pending in begun.items() if (answer := pending.answer())}
+            for position, answer in ended.items():
+                answers[position] = answer
+                del begun[position]
+            if begun and not ended:
+                ends = [pending.end for pending in begun.values() if pending.end is not None]
+                work.running.wait(woken, max(0.0, min(ends) - time.monotonic()) if ends else None)
+    except BaseException:
+        for position, pending in begun.items():
+            answers[position] = pending.answer() if pending.done() else None
+            pending.give_up()
+        raise
+
+
+def _begin(work: Work, call: Call, woken: threading.Event) -> _Pending | CallAnswer:
+    number, call_id, arguments, _ = call
+    tool = work.agent.tools[number]
+    if work.is_over_time():
+        return work.not_begun(tool)
+    if isinstance(tool, WorkspaceTool):
+        return _Pending(work, tool, _NativeElsewhere(work, tool, arguments, woken), work.seconds())
+    context = work.context(call_id)
+    if tool.inline and not tool.is_async and tool.timeout is None:
+        began = time.perf_counter()
+        try:
+            value = tool.invoke(arguments, context)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return "error", error, time.perf_counter() - began
+        if not is_awaitable(value):
+            return "value", value, time.perf_counter() - began
+        task = _Elsewhere(lambda: value, is_async=True, woken=woken)
+    else:
+        task = _Elsewhere(lambda: tool.invoke(arguments, context), is_async=tool.is_async, woken=woken)
+    return _Pending(work, tool, task, work.seconds(tool.timeout))
+
+
+class _Pending:
+    """A call that runs elsewhere. ``end``: when its time is up."""
+
+    def __init__(self, work: Work, tool: Any, task: _Elsewhere | _NativeElsewhere, seconds: float | None) -> None:
+        self._work, self._tool, self._task = work, tool, task
+        self._began = time.perf_counter()
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def done(self) -> bool:
+        return self._task.done()
+
+    def give_up(self) -> None:
+        self._task.give_up()
+
+    def answer(self) -> CallAnswer:
+        """What came of it; ``None`` while it has time left."""
+        if self._task.done():
+            seconds = self._task.ended_at - self._began
+            try:
+                return self._task.kind, self._task.value(), seconds
+            except _Raised as raised:
+                return "error", raised.__cause__, seconds
+            except Exception as error:
+                return "error", error, seconds
+        if self.end is None or time.monotonic() < self.end:
+            return None
+        self.give_up()
+        return self._work.overdue(self._tool, self._began)
+
+
+class _Raised(Exception):
+    """Stands for what a user's function raised that is no `Exception`: it is its failure and not this thread's end."""
+
+
+class _Elsewhere:
+    """A function on a worker thread, or a coroutine function on a private loop; ``woken`` is set when it has ended."""
+
+    kind = "value"
+
+    def __init__(self, function: Callable[[], Any], *, is_async: bool, woken: threading.Event | None = None) -> None:
+        self._woken = threading.Event() if woken is None else woken
+        self._ended = False
+        self.ended_at = 0.0
+        self._job: Job = (on_loop if is_async else on_thread)(function, self._end)
+        self._job.begin()
+
+    def _end(self) -> None:
+        value = None if self._job.error is not None else self._job.result()
+        if is_awaitable(value):
+            # A synchronous function that gave back a coroutine: its time goes on.
+            self._job = on_loop(lambda: value, self._end)
+            self._job.begin()
+            return
+        self.ended_at = time.perf_counter()
+        self._ended = True
+        self._woken.set()
+
+    def done(self) -> bool:
+        return self._ended
+
+    def give_up(self) -> None:
+        self._job.cancel()
+
+    def wait(self, work: Work, seconds: float | None) -> bool:
+        """Whether it ended within ``seconds``; it is given up if not."""
+        try:
+            if work.running.wait(self._woken, seconds):
+                return True
+        except BaseException:
+            self.give_up()
+            raise
+        self.give_up()
+        return False
+
+    def value(self) -> Any:
+        """What it returned; raises what it raised."""
+        error = self._job.error
+        if error is not None and not isinstance(error, Exception):
+            raise _Raised(f"{type(error).__name__}: {error}") from error
+        return self._job.result()
+
+
+class _NativeElsewhere:
+    """A workspace tool on the runtime."""
+
+    kind = "native"
+
+    def __init__(self, work: Work, tool: WorkspaceTool, arguments: dict[str, Any], woken: threading.Event) -> None:
+        self._woken = woken
+        self._ended = False
+        self.ended_at = 0.0
+        self._call = _native.launch_native(tool, arguments, work.cwd, self._end)
+
+    def _end(self) -> None:
+        self.ended_at = time.perf_counter()
+        self._ended = True
+        self._woken.set()
+
+    def done(self) -> bool:
+        return self._ended
+
+    def give_up(self) -> None:
+        self._call.abort()
+
+    def value(self) -> Any:
+        """What it came to."""
+        return self._call.take()

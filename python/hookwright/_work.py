@@ -1,0 +1,102 @@
+"""What the two drivers of a turn share: the work to be done, how calls are grouped, what answers mean."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._native import Session, Turn
+from ._tools import Context
+
+if TYPE_CHECKING:
+    from ._agent import Agent
+    from ._running import Running
+
+#: A call as the turn hands it over: which tool, the call's id, the arguments, whether it may run beside others.
+Call = tuple[int, str, dict[str, Any], bool]
+#: What came of a call: its kind, the value or exception, and seconds; ``None`` if it was cancelled.
+CallAnswer = tuple[str, Any, float] | None
+
+
+class Work:
+    """One turn and everything its effects need."""
+
+    def __init__(self, agent: Agent, turn: Turn, running: Running, session: Session, cwd: Path) -> None:
+        self.agent = agent
+        self.turn = turn
+        self.running = running
+        self.session = session
+        self.cwd = cwd
+        seconds = agent._limits["max_seconds"]
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def context(self, call_id: str) -> Context:
+        """What a tool may know of where its call comes from."""
+        return Context(
+            agent=self.agent.name,
+            session_id=self.session.id,
+            turn_id=self.session.open_turn,
+            call_id=call_id,
+            cwd=self.cwd,
+        )
+
+    def seconds(self, seconds: float | None = None) -> float | None:
+        """How long something may take that has ``seconds`` of its own: no longer than the turn."""
+        if self.end is None:
+            return seconds
+        left = max(0.0, self.end - time.monotonic())
+        return left if seconds is None else min(seconds, left)
+
+    def is_over_time(self) -> bool:
+        """Whether the turn's time is used up."""
+        return self.end is not None and time.monotonic() >= self.end
+
+    def overdue(self, tool: Any, began: float) -> CallAnswer:
+        """The answer for a call that was given up: its own time was up, or the turn's."""
+        if self.is_over_time():
+            return "expired", (tool.name, True), time.perf_counter() - began
+        return "timeout", (tool.name, tool.timeout), time.perf_counter() - began
+
+    def not_begun(self, tool: Any) -> CallAnswer:
+        """The answer for a call that came to its turn when the time was used up."""
+        return "expired", (tool.name, False), 0.0
+
+
+def segments(calls: Sequence[Call]) -> Iterator[Sequence[int]]:
+    """The positions of calls that run side by side, one group after the other: a call that may not run beside others
+    is a group of its own, so that what it does comes after what stands before it."""
+    group: list[int] = []
+    for position, (_, _, _, parallel) in enumerate(calls):
+        if parallel:
+            group.append(position)
+            continue
+        if group:
+            yield group
+            group = []
+        yield [position]
+    if group:
+        yield group
+
+
+def is_awaitable(value: Any) -> bool:
+    """Whether a synchronous function gave back something that has to be awaited."""
+    return hasattr(value, "__await__")
+
+
+def decision(answer: Any) -> tuple[str, str | None]:
+    """What an approver's answer means. Anything that is not clearly a yes is a no."""
+    if answer is True or answer == "allow":
+        return "allow", None
+    if isinstance(answer, tuple) and len(answer) == 2:
+        verdict, why = answer
+        return decision(verdict)[0], str(why)
+    if answer is None or answer is False or answer == "deny":
+        return "deny", None
+    return "deny", f"the approver answered {answer!r}, which is neither True nor False"
+
+
+def failed_decision(error: BaseException) -> tuple[str, str | None]:
+    """What it means that the approver failed: a no as well."""
+    return "deny", f"the approver failed ({type(error).__name__}: {error})"

@@ -1,0 +1,25 @@
+"""Fixtures of the tests of the agent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+# The ways in which a hook can fail, and the look at the process table, are shared with the tests of the chain.
+sys.path.append(str(Path(__file__).parents[1] / "hooks"))
+
+from runs import ENTRANCES, Probe, Run
+
+
+@pytest.fixture(params=ENTRANCES)
+def run(request: pytest.FixtureRequest) -> Run:
+    """Each way into an agent in turn: ``run(agent, text, **options)`` returns the result."""
+    return ENTRANCES[request.param]
+
+
+@pytest.fixture
+def probe() -> Probe:
+    """A tool named ``probe`` that tells how often it was entered."""
+    return Probe()
