@@ -378,7 +378,7 @@ impl HookChain {
     /// Counts and times of every hook, in the order in which they run.
     pub fn stats(&self) -> Vec<HookStats> {
         let snapshot = self.snapshot();
-        let mut stats = lock(&self.stats);
+        let stats = lock(&self.stats);
         snapshot.entries.iter().map(|entry| stats.read(entry.slot, &entry.meta.name)).collect()
     }
 

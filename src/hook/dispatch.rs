@@ -39,7 +39,7 @@ impl Dispatch {
     pub fn new(context: Arc<EventContext>, entries: Arc<[Arc<Entry>]>, shadow: bool) -> Self {
         let started = context.started;
         let mut outcome = Box::new(Outcome::new(context, entries));
-        outcome.runs.reserve_exact(outcome.entries.len());
+        outcome.runs = Vec::with_capacity(outcome.entries.len());
         Dispatch {
             outcome,
             position: 0,
@@ -87,8 +87,13 @@ impl Dispatch {
 
     #[inline]
     fn set_deadline(&mut self) -> Moment {
-        self.deadline = (self.boundary + self.entry().summary.timeout).min(self.outcome.context.budget_end);
+        self.deadline = self.boundary.later(self.entry().summary.timeout).min(self.outcome.context.budget_end);
         self.deadline
+    }
+
+    /// Whether any of the hooks has a filter.
+    pub fn has_filters(&self) -> bool {
+        self.outcome.entries.iter().any(|entry| entry.summary.filtered)
     }
 
     /// What to call the present hook with.

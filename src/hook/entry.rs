@@ -236,7 +236,8 @@ pub trait Hook: Send + Sync {
 /// What a dispatch looks at for each hook, close together: a chain of a hundred hooks would otherwise take more room in
 /// the processor's cache than there is.
 pub(super) struct Summary {
-    pub(super) timeout: Duration,
+    /// In nanoseconds.
+    pub(super) timeout: u64,
     pub(super) role: Role,
     pub(super) enabled: bool,
     pub(super) filtered: bool,
@@ -266,8 +267,12 @@ impl Entry {
     /// A pattern that cannot be compiled.
     pub fn new(meta: HookMeta, hook: Arc<dyn Hook>, sequence: u64, slot: usize) -> Result<Self, FilterError> {
         let filter = Filter::compile(&meta.filter)?;
-        let summary =
-            Summary { timeout: meta.timeout, role: meta.role, enabled: meta.enabled, filtered: !filter.is_empty() };
+        let summary = Summary {
+            timeout: u64::try_from(meta.timeout.as_nanos()).unwrap_or(u64::MAX),
+            role: meta.role,
+            enabled: meta.enabled,
+            filtered: !filter.is_empty(),
+        };
         Ok(Entry { hook, summary, slot, sequence, filter, meta })
     }
 

@@ -23,6 +23,7 @@ pub mod stats;
 
 pub mod config;
 pub mod glob;
+mod histogram;
 
 pub use builtin::FnHook;
 pub use chain::{Exchange, Explanation, HookChain, RegistrationError, Snapshot};

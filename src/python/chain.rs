@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
@@ -144,11 +145,22 @@ impl FieldSource for Keywords {
     }
 }
 
+/// The interned names of all fields, in the order of the table.
+fn field_names(py: Python<'_>) -> &'static [Py<PyString>] {
+    static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    NAMES.get_or_init(py, || Field::ALL.iter().map(|field| PyString::intern(py, field.as_str()).unbind()).collect())
+}
+
 /// The common fields among the keywords of a dispatch, all of which are checked.
 fn scope_of(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<Option<Scope>> {
     let mut scope: Option<Scope> = None;
     let spec = event.spec();
+    let known = field_names(keywords.py());
     for (name, value) in keywords.iter() {
+        // Names that stand in source code are interned, so they are mostly the same objects.
+        if spec.readable.iter().any(|field| known[*field as usize].is(&name)) {
+            continue;
+        }
         let name = name.cast::<PyString>()?;
         let name = name.to_str()?;
         match Field::parse(name) {
@@ -209,24 +221,36 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     let mut watch = Watch::open(py)?;
     let outer = watch.outer_deadline();
     let mut arguments = Arguments::default();
+    // A filter may read what only Python can render; no deadline may stand while it does.
+    let filters = dispatch.has_filters();
     while dispatch.advance().is_some() {
         let mut call = dispatch.call();
         call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-            Some(hook) if hook.mode == Mode::Inline => match hook.call_inline(py, &mut watch, &mut arguments, &call) {
-                Ok(value) if value.is_none() => {
+            Some(hook) if hook.mode == Mode::Inline => match hook.call_in_row(py, &mut watch, &mut arguments, &call) {
+                None => {
+                    if filters {
+                        watch.disarm(py)?;
+                    }
                     dispatch.complete_unchanged().map_err(into_pyerr)?;
                     continue;
                 }
-                Ok(value) => hook.read_blocking(py, &value, call.deadline),
-                Err(failure) => Err(failure),
+                Some(Ok(value)) => hook.read_blocking(py, &value, call.deadline),
+                Some(Err(failure)) => Err(failure),
             },
-            Some(hook) => hook.call_blocking(py, &mut watch, &mut arguments, &call),
-            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant()))
-                .unwrap_or_else(|error| Err(interrupted(py, error))),
+            Some(hook) => {
+                watch.disarm(py)?;
+                hook.call_blocking(py, &mut watch, &mut arguments, &call)
+            }
+            None => {
+                watch.disarm(py)?;
+                let work = dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant());
+                bridge::wait(py, work).unwrap_or_else(|error| Err(interrupted(py, error)))
+            }
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
+    watch.disarm(py)?;
     Ok(())
 }
 

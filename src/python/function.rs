@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::convert::to_json;
 use super::event::arguments;
+use super::exit;
 use super::result::PyHookResult;
 use super::watchdog::{self, Watch};
 use crate::hook::{
@@ -43,7 +44,8 @@ pub struct PythonHook {
 /// The arguments of a hook's call: a tuple with the event, made once for all hooks that see the same context.
 #[derive(Default)]
 pub struct Arguments {
-    made: Option<(usize, Py<PyTuple>)>,
+    address: usize,
+    made: Option<Py<PyTuple>>,
 }
 
 impl Arguments {
@@ -52,11 +54,11 @@ impl Arguments {
     pub fn of(&mut self, py: Python<'_>, context: &Arc<EventContext>) -> PyResult<&Py<PyTuple>> {
         // The event in the tuple keeps its context, so no other one can come to stand at this address.
         let address = Arc::as_ptr(context) as usize;
-        let made = match self.made.take() {
-            Some(made) if made.0 == address => made,
-            _ => (address, arguments(py, context)?),
-        };
-        Ok(&self.made.insert(made).1)
+        if self.address != address {
+            self.made = Some(arguments(py, context)?);
+            self.address = address;
+        }
+        self.made.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no event"))
     }
 }
 
@@ -87,6 +89,34 @@ impl PythonHook {
             // Nobody can cancel a function that does not wait: it is an exception like any other.
             Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
             called => called,
+        }
+    }
+
+    /// Calls the function as one of a row of calls under one watch. `None`: it said nothing, and the watch may still be
+    /// armed; nothing but the next call may then be done before it is disarmed.
+    #[inline]
+    pub fn call_in_row<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Option<Called<'py>> {
+        let arguments = match arguments.of(py, call.context) {
+            Ok(arguments) => arguments,
+            Err(error) => return Some(Err(failure(py, error))),
+        };
+        watch.arm_next(py, call.deadline);
+        match self.callable.bind(py).call1(arguments.bind(py)) {
+            Ok(value) if value.is_none() && watch.may_stay() => {
+                exit::stay_if_ended(py);
+                None
+            }
+            result => match settled(py, watch, result) {
+                Ok(value) if value.is_none() => None,
+                Err(HookFailure::Abort(abort)) => Some(Err(own_cancellation(py, abort))),
+                called => Some(called),
+            },
         }
     }
 
@@ -212,6 +242,12 @@ pub fn guarded<T>(
 ) -> Result<T, HookFailure> {
     watch.arm(py, deadline);
     let result = code();
+    settled(py, watch, result)
+}
+
+/// Ends the deadline of code that has returned and tells a deadline from a failure.
+#[inline]
+fn settled<T>(py: Python<'_>, watch: &mut Watch, result: PyResult<T>) -> Result<T, HookFailure> {
     let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
         Ok(value) if !fired => Ok(value),
