@@ -8,9 +8,10 @@ import threading
 import tracemalloc
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, told
+
+import hookwright as hw
 
 
 def resident() -> int:
