@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hookwright._display import outcome_html, timeline_html, tool_html
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hookwright._display import outcome_html, timeline_html, tool_html
 
 HOSTILE = "<script>alert('x')</script>\"'&"
 

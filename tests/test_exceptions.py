@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import hookwright
 import pytest
+
+import hookwright
 from hookwright import exceptions
 from hookwright.exceptions import ConfigError, ConfigProblem, HookwrightError, ToolError, TrustError
 

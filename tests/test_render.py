@@ -8,11 +8,12 @@ import json
 from typing import Any
 
 import pytest
-from hookwright._render import render_result, well_formed
-from hookwright.exceptions import ToolError
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+
+from hookwright._render import render_result, well_formed
+from hookwright.exceptions import ToolError
 
 
 @dataclasses.dataclass

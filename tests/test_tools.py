@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, Optional
 
 import jsonschema
 import pytest
-from hookwright._tools import Context, Tool, tool
-from hookwright.exceptions import ToolError
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
+
+from hookwright._tools import Context, Tool, tool
+from hookwright.exceptions import ToolError
 
 
 class Color(enum.Enum):

@@ -13,12 +13,13 @@ from typing import Any
 
 import agent_framework
 import agents
-import hookwright as hw
 import pydantic_ai
 import pydantic_ai.capabilities
 import pydantic_ai.messages
 import pydantic_ai.models.function
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+import hookwright as hw
 
 from .dispatch import sync_hooks
 from .measure import Timed, clock, side_by_side

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import threading
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +102,17 @@ class RunStream:
         return f"<RunStream of {self._agent.name!r}: {self.result or 'not over'}>"
 
 
+#: Agents whose sessions have begun: what is still open at exit is closed, so that session_end is heard.
+_open_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open_agents() -> None:
+    for agent in list(_open_agents):
+        with contextlib.suppress(Exception):  # A hook that fails has been recorded; the exit goes on.
+            agent._end_session("exit")
+
+
 class Agent:
     """An agent with tools, hooks and a conversation.
 
@@ -191,6 +204,7 @@ class Agent:
         }
         self._configs: dict[str, _native.TurnConfig] = {}
         self._running: set[Running] = set()
+        self._begun: set[str] = set()
         self._config(self.session)  # Mistakes in tools and limits show here and not in the first run.
 
     async def run(self, text: str, *, session: Session | None = None) -> RunResult:
@@ -266,13 +280,41 @@ class Agent:
         other: Agent = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.session = self.session.fork(session)
-        other._configs, other._running = {}, set()
+        other._configs, other._running, other._begun = {}, set(), set()
         return other
 
     def close(self) -> None:
-        """Ends what is running and gives the session free for others."""
+        """Ends what is running, runs the hooks on ``session_end`` and gives the session free for others."""
         self.cancel()
+        self._end_session("closed")
         self.session.close()
+
+    async def aclose(self) -> None:
+        """The same on the running event loop."""
+        self.cancel()
+        if self._session_is_open() and self.hooks is not None:
+            await self.hooks.arun("session_end", **self._session_fields("closed"))
+        self.session.close()
+
+    def _end_session(self, reason: str) -> None:
+        if self._session_is_open() and self.hooks is not None:
+            self.hooks.run("session_end", **self._session_fields(reason))
+
+    def _session_is_open(self) -> bool:
+        begun = self.session.id in self._begun
+        self._begun.discard(self.session.id)
+        _open_agents.discard(self)
+        return begun
+
+    def _session_fields(self, reason: str) -> dict[str, Any]:
+        session = self.session
+        return {
+            "reason": reason,
+            "messages": session.messages,
+            "session_id": session.id,
+            "agent": self.name,
+            "cwd": str(self.cwd or session.cwd),
+        }
 
     def __enter__(self) -> Agent:
         return self
@@ -284,7 +326,7 @@ class Agent:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        await self.aclose()
 
     def _config(self, session: Session) -> _native.TurnConfig:
         config = self._configs.get(session.id)
@@ -311,7 +353,12 @@ class Agent:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
-        turn = self._config(session).begin(text, watched=watched)
+        source = None
+        if session.id not in self._begun:
+            source = session.source
+            self._begun.add(session.id)
+            _open_agents.add(self)
+        turn = self._config(session).begin(text, watched=watched, source=source)
         running = Running(turn, detached=detached)
         self._running.add(running)
         try:

@@ -32,7 +32,7 @@ class Job:
 
 
 class ThreadJob(Job):
-    """A function on a worker thread. A thread cannot be ended: given up, it is left behind and its value thrown away."""
+    """A function on a worker thread. Given up, the thread is left behind and its value thrown away."""
 
     def __init__(self, function: Callable[[], Any], done: Callable[[], None]) -> None:
         super().__init__()

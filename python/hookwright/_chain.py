@@ -108,6 +108,11 @@ def _event_names(events: Iterable[Any]) -> list[str]:
     return names
 
 
+# Called as functions: as methods they would be looked up in the dict of the chain first, with each dispatch.
+_run = _native.HookChain._run
+_arun = _native.HookChain._arun
+
+
 class HookChain(_native.HookChain):
     """An ordered chain of hooks, gates and observers.
 
@@ -145,11 +150,11 @@ class HookChain(_native.HookChain):
             UnknownEventError: for an event that does not exist.
             TypeError: for a field that the event does not carry.
         """
-        return self._run(event, fields)
+        return _run(self, event, fields)
 
     def arun(self, event: str, /, **fields: Any) -> Awaitable[_native.Outcome]:
         """`run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task."""
-        return self._arun(event, fields)
+        return _arun(self, event, fields)
 
     def on(
         self,

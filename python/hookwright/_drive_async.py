@@ -108,9 +108,9 @@ class _Course:
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, error = await _run_calls(self._work, payload)
-                    self._ended_by = self._ended_by or error
-                    self._step = turn.calls(answers, error is not None, False)
+                    answers, broken = await _run_calls(self._work, payload)
+                    self._ended_by = self._ended_by or broken
+                    self._step = turn.calls(answers, broken is not None, False)
                 else:
                     self._step = await _perform(self._work, kind, payload)
         except GeneratorExit:

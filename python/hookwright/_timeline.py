@@ -96,7 +96,8 @@ def _steps(run: dict[str, Any]) -> Iterable[dict[str, Any]]:
 def _call_step(call: dict[str, Any] | None) -> Iterable[dict[str, Any]]:
     if call is not None:
         arguments = json.dumps(call["arguments"], ensure_ascii=False)
-        step: dict[str, Any] = {"event": f"{call['name']}", "summary": f"{arguments} → {call['result']}"}
+        summary = f"{_cut(arguments, 80)} → {_cut(call['result'], 120)}"
+        step: dict[str, Any] = {"event": call["name"], "summary": summary}
         if call["cause"]:
             step["action"] = call["cause"]
         yield step

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use super::context::{EventContext, Scope};
+use super::context::{EventContext, Fields, Scope};
 use super::dispatch::{Abort, Dispatch};
 use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookMeta, OnError, Role};
 use super::event::{Event, Field};
@@ -284,7 +284,7 @@ impl HookChain {
         fields: impl FnOnce() -> Vec<(Field, Payload)>,
         limit: Option<Duration>,
     ) -> Option<Dispatch> {
-        let Ok(dispatch) = self.try_begin(event, limit, || Ok::<_, Infallible>((scope.clone(), fields())));
+        let Ok(dispatch) = self.try_begin(event, limit, || Ok::<_, Infallible>((scope.clone(), fields().into())));
         dispatch
     }
 
@@ -297,7 +297,7 @@ impl HookChain {
         &self,
         event: Event,
         limit: Option<Duration>,
-        read: impl FnOnce() -> Result<(Arc<Scope>, Vec<(Field, Payload)>), E>,
+        read: impl FnOnce() -> Result<(Arc<Scope>, Fields), E>,
     ) -> Result<Option<Dispatch>, E> {
         let snapshot = self.snapshot.load();
         let entries = snapshot.of(event);
@@ -378,7 +378,7 @@ impl HookChain {
     /// Counts and times of every hook, in the order in which they run.
     pub fn stats(&self) -> Vec<HookStats> {
         let snapshot = self.snapshot();
-        let mut stats = lock(&self.stats);
+        let stats = lock(&self.stats);
         snapshot.entries.iter().map(|entry| stats.read(entry.slot, &entry.meta.name)).collect()
     }
 

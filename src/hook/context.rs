@@ -68,14 +68,49 @@ pub struct EventContext {
     pub outcome: Option<Arc<Outcome>>,
     sequence: u64,
     timestamp: OnceLock<f64>,
-    fields: Vec<(Field, Payload)>,
+    fields: Fields,
+}
+
+/// The fields of an event, or where to get them from.
+pub struct Fields {
+    read: OnceLock<Vec<(Field, Payload)>>,
+    source: Option<Box<dyn FieldSource>>,
+}
+
+/// Where the fields of an event come from when somebody reads them.
+pub trait FieldSource: Send + Sync {
+    /// All fields that the event carries. Called when the first is read, perhaps by several threads at a time.
+    fn read(&self) -> Vec<(Field, Payload)>;
+}
+
+impl Fields {
+    /// Fields that are read from `source` when the first of them is asked for.
+    pub fn from_source(source: impl FieldSource + 'static) -> Self {
+        Fields { read: OnceLock::new(), source: Some(Box::new(source)) }
+    }
+
+    fn get(&self) -> &Vec<(Field, Payload)> {
+        if let Some(read) = self.read.get() {
+            return read;
+        }
+        // Read before the cell is entered: a source may have to wait for a lock of its host (the interpreter's), whose
+        // holder must not have to wait for the cell.
+        let fields = self.source.as_ref().map(|source| source.read()).unwrap_or_default();
+        self.read.get_or_init(|| fields)
+    }
+}
+
+impl From<Vec<(Field, Payload)>> for Fields {
+    fn from(fields: Vec<(Field, Payload)>) -> Self {
+        Fields { read: OnceLock::from(fields), source: None }
+    }
 }
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
 impl EventContext {
     /// A new occurrence of `event`, with the fields that it carries and `budget` for the whole chain.
-    pub fn new(event: Event, scope: Arc<Scope>, fields: Vec<(Field, Payload)>, now: Moment, budget: Duration) -> Self {
+    pub fn new(event: Event, scope: Arc<Scope>, fields: impl Into<Fields>, now: Moment, budget: Duration) -> Self {
         EventContext {
             event,
             scope,
@@ -84,23 +119,23 @@ impl EventContext {
             outcome: None,
             sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
             timestamp: OnceLock::new(),
-            fields,
+            fields: fields.into(),
         }
     }
 
     /// The value of a field, if the event carries it.
     pub fn get(&self, field: Field) -> Option<&Payload> {
-        self.fields.iter().find(|(name, _)| *name == field).map(|(_, value)| value)
+        self.fields().iter().find(|(name, _)| *name == field).map(|(_, value)| value)
     }
 
     /// All fields in the order in which they were set.
     pub fn fields(&self) -> &[(Field, Payload)] {
-        &self.fields
+        self.fields.get()
     }
 
     /// The same occurrence with some fields replaced.
     pub fn with_fields(&self, changes: impl IntoIterator<Item = (Field, Payload)>) -> Self {
-        let mut fields = self.fields.clone();
+        let mut fields = self.fields().to_vec();
         for (field, value) in changes {
             match fields.iter_mut().find(|(name, _)| *name == field) {
                 Some((_, slot)) => *slot = value,
@@ -112,7 +147,7 @@ impl EventContext {
 
     /// The same occurrence as observers see it: with what was decided.
     pub fn with_outcome(&self, outcome: Arc<Outcome>) -> Self {
-        self.derive(self.fields.clone(), Some(outcome))
+        self.derive(self.fields().to_vec(), Some(outcome))
     }
 
     fn derive(&self, fields: Vec<(Field, Payload)>, outcome: Option<Arc<Outcome>>) -> Self {
@@ -124,7 +159,7 @@ impl EventContext {
             outcome,
             sequence: self.sequence,
             timestamp: OnceLock::from(self.timestamp()),
-            fields,
+            fields: fields.into(),
         }
     }
 
@@ -175,7 +210,7 @@ impl EventContext {
         document.insert("timestamp".into(), self.timestamp().into());
         document.insert("continuation".into(), self.scope.continuation.into());
         document.insert("budget_ms".into(), self.budget_ms().into());
-        for (field, payload) in &self.fields {
+        for (field, payload) in self.fields() {
             let value = payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))?;
             if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
                 document.insert("tool_arguments_json".into(), value.to_string().into());

@@ -4,9 +4,8 @@
 //! event loop, on a runtime) and hands the answer to [`Dispatch::complete`]. The synchronous and the asynchronous
 //! drivers therefore cannot differ in meaning.
 
-use std::any::Any;
 use std::error::Error;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,7 +32,6 @@ pub struct Dispatch {
     boundary: Moment,
     hook_started: Moment,
     deadline: Moment,
-    rendition: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Dispatch {
@@ -41,7 +39,7 @@ impl Dispatch {
     pub fn new(context: Arc<EventContext>, entries: Arc<[Arc<Entry>]>, shadow: bool) -> Self {
         let started = context.started;
         let mut outcome = Box::new(Outcome::new(context, entries));
-        outcome.runs.reserve_exact(outcome.entries.len());
+        outcome.runs = Vec::with_capacity(outcome.entries.len());
         Dispatch {
             outcome,
             position: 0,
@@ -52,7 +50,6 @@ impl Dispatch {
             boundary: started,
             hook_started: started,
             deadline: started,
-            rendition: OnceLock::new(),
         }
     }
 
@@ -64,13 +61,12 @@ impl Dispatch {
             return Some(self.set_deadline());
         }
         while let Some(entry) = self.outcome.entries.get(self.position) {
-            let meta = &entry.meta;
-            let role = meta.role;
-            let status = if !meta.enabled {
+            let role = entry.summary.role;
+            let status = if !entry.summary.enabled {
                 RunStatus::Disabled
             } else if self.halted && role != Role::Observer {
                 RunStatus::NotReached
-            } else if !entry.filter.is_empty() && !entry.filter.matches(self.outcome.context.as_ref()) {
+            } else if entry.summary.filtered && !entry.filter.matches(self.outcome.context.as_ref()) {
                 RunStatus::Filtered
             } else if self.boundary >= self.outcome.context.budget_end {
                 RunStatus::BudgetExhausted
@@ -91,14 +87,19 @@ impl Dispatch {
 
     #[inline]
     fn set_deadline(&mut self) -> Moment {
-        self.deadline = (self.boundary + self.entry().meta.timeout).min(self.outcome.context.budget_end);
+        self.deadline = self.boundary.later(self.entry().summary.timeout).min(self.outcome.context.budget_end);
         self.deadline
+    }
+
+    /// Whether any of the hooks has a filter.
+    pub fn has_filters(&self) -> bool {
+        self.outcome.entries.iter().any(|entry| entry.summary.filtered)
     }
 
     /// What to call the present hook with.
     #[inline]
     pub fn call(&self) -> Call<'_> {
-        Call { context: &self.outcome.context, rendition: &self.rendition, deadline: self.deadline }
+        Call { context: &self.outcome.context, deadline: self.deadline }
     }
 
     /// The hook whose turn it is. Valid after [`Dispatch::advance`] returned a deadline.
@@ -115,7 +116,6 @@ impl Dispatch {
 
     fn set_context(&mut self, context: EventContext) {
         self.outcome.context = Arc::new(context);
-        self.rendition = OnceLock::new();
     }
 
     /// Records a hook that does not run. A gate that the budget kept from running is a denial.

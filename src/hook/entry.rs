@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -209,9 +209,6 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub struct Call<'a> {
     /// The event as the hook sees it.
     pub context: &'a Arc<EventContext>,
-    /// A host's rendition of `context` (a Python event object), made once and shared by all hooks that see it. It
-    /// lives in the dispatch and not in the context, which it refers to.
-    pub rendition: &'a OnceLock<Box<dyn Any + Send + Sync>>,
     /// Until when the hook may take.
     pub deadline: Moment,
 }
@@ -236,18 +233,31 @@ pub trait Hook: Send + Sync {
     }
 }
 
+/// What a dispatch looks at for each hook, close together: a chain of a hundred hooks would otherwise take more room in
+/// the processor's cache than there is.
+pub(super) struct Summary {
+    /// In nanoseconds.
+    pub(super) timeout: u64,
+    pub(super) role: Role,
+    pub(super) enabled: bool,
+    pub(super) filtered: bool,
+}
+
 /// A hook in a chain.
+// In this order, because what every dispatch reads stands in front.
+#[repr(C)]
 pub struct Entry {
-    /// Name, role, order and the rest.
-    pub meta: HookMeta,
-    /// The compiled filter.
-    pub filter: Filter,
     /// The code.
     pub hook: Arc<dyn Hook>,
-    /// Registration number in its chain: the last key of the order.
-    pub sequence: u64,
+    pub(super) summary: Summary,
     /// Where its statistics are kept.
     pub(super) slot: usize,
+    /// Registration number in its chain: the last key of the order.
+    pub sequence: u64,
+    /// The compiled filter.
+    pub filter: Filter,
+    /// Name, role, order and the rest.
+    pub meta: HookMeta,
 }
 
 impl Entry {
@@ -257,7 +267,13 @@ impl Entry {
     /// A pattern that cannot be compiled.
     pub fn new(meta: HookMeta, hook: Arc<dyn Hook>, sequence: u64, slot: usize) -> Result<Self, FilterError> {
         let filter = Filter::compile(&meta.filter)?;
-        Ok(Entry { meta, filter, hook, sequence, slot })
+        let summary = Summary {
+            timeout: u64::try_from(meta.timeout.as_nanos()).unwrap_or(u64::MAX),
+            role: meta.role,
+            enabled: meta.enabled,
+            filtered: !filter.is_empty(),
+        };
+        Ok(Entry { hook, summary, slot, sequence, filter, meta })
     }
 
     /// The key by which hooks of one event are ordered.

@@ -47,6 +47,12 @@ impl Moment {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The moment `nanoseconds` later.
+    #[inline]
+    pub const fn later(self, nanoseconds: u64) -> Self {
+        Moment(self.0.saturating_add(nanoseconds))
+    }
+
     /// The time from now until this moment; zero if it is over.
     pub fn left(self) -> Duration {
         self.since(Moment::now())

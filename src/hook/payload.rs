@@ -13,7 +13,7 @@ pub struct PayloadError(pub String);
 
 /// A value that lives in its host (a Python object, a shared message list) until its JSON is asked for.
 pub trait Foreign: Send + Sync {
-    /// The value as JSON. Called at most once per payload.
+    /// The value as JSON. Called when it is first read, perhaps by several threads at a time.
     ///
     /// # Errors
     /// When the value has no JSON form; the message names the offending part.
@@ -64,7 +64,13 @@ impl Payload {
     /// # Errors
     /// When a foreign value has no JSON form.
     pub fn json(&self) -> Result<&Value, &PayloadError> {
-        self.0.json.get_or_init(|| self.0.source.to_json()).as_ref()
+        if let Some(json) = self.0.json.get() {
+            return json.as_ref();
+        }
+        // Rendered before the cell is entered: a host may have to wait for a lock of its own (the interpreter's), whose
+        // holder must not have to wait for the cell.
+        let json = self.0.source.to_json();
+        self.0.json.get_or_init(|| json).as_ref()
     }
 
     /// The value as text if it is a JSON string.

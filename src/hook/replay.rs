@@ -231,7 +231,7 @@ impl Replay {
                 values.insert(*field, value.clone());
             }
         }
-        let fields = values.into_iter().map(|(field, value)| (field, Payload::from(value))).collect();
+        let fields: Vec<_> = values.into_iter().map(|(field, value)| (field, Payload::from(value))).collect();
         let context =
             EventContext::new(recorded.event, recorded.scope.clone(), fields, Moment::now(), self.snapshot.budget);
         let mut entries = Vec::new();

@@ -100,12 +100,16 @@ fn read(output: &ProcessOutput) -> Result<HookReply, HookFailure> {
     match output.status {
         Status::Exited(0) => {
             let stdout = output.stdout.bytes();
-            if stdout.iter().all(u8::is_ascii_whitespace) {
-                return Ok(HookReply::default());
+            let mut reply = HookReply::default();
+            if !stdout.iter().all(u8::is_ascii_whitespace) {
+                let (object, notes) = last_object(stdout).map_err(fail)?;
+                let result = HookResult::from_json(object).map_err(fail)?;
+                reply = HookReply { verdict: Verdict::Result(Box::new(result)), notes };
             }
-            let (object, notes) = last_object(stdout).map_err(fail)?;
-            let result = HookResult::from_json(object).map_err(fail)?;
-            Ok(HookReply { verdict: Verdict::Result(Box::new(result)), notes })
+            if output.leftover_killed {
+                reply.notes.push("left processes running, which were ended with it".into());
+            }
+            Ok(reply)
         }
         Status::Exited(2) => {
             let reason = (!stderr.is_empty()).then(|| stderr.to_owned());

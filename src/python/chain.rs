@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
@@ -14,14 +15,14 @@ use super::convert::{payload, to_python};
 use super::drive::{Arun, into_pyerr};
 use super::error::IntoPython;
 use super::exit;
-use super::function::{Mode, PythonHook, interrupted};
+use super::function::{Arguments, Mode, PythonHook, interrupted};
 use super::outcome::PyOutcome;
 use super::watchdog::Watch;
 use crate::hook::filter::FilterSpec;
 use crate::hook::level::Level;
 use crate::hook::{
-    AgentIdentity, Dispatch, Event, EventContext, Field, HookChain, HookKind, HookMeta, Moment, OnError, Outcome,
-    Payload, Role, Scope, ShellHook, Snapshot,
+    AgentIdentity, Dispatch, Event, EventContext, Field, FieldSource, Fields, HookChain, HookKind, HookMeta, Moment,
+    OnError, Outcome, Payload, Role, Scope, ShellHook, Snapshot,
 };
 use crate::suggest::did_you_mean;
 
@@ -125,24 +126,49 @@ fn meta_from(py: Python<'_>, options: &Bound<'_, PyDict>, kind: HookKind) -> PyR
     Ok(meta)
 }
 
-/// The fields that an event carries.
-type Fields = Vec<(Field, Payload)>;
 /// A hook's name, whether it would run, why, and a warning.
 type ExplainedHook = (String, bool, String, Option<String>);
 
-/// The common fields and the event's own, sorted out of the keywords of a dispatch.
-fn scope_and_fields(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<(Option<Scope>, Fields)> {
+/// The keywords of a dispatch as its fields. Nobody else has this dict: Python made it for the call.
+struct Keywords(Py<PyDict>);
+
+impl FieldSource for Keywords {
+    fn read(&self) -> Vec<(Field, Payload)> {
+        Python::attach(|py| {
+            let own = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                // The names were checked when the dispatch began; what is no field is one of the common ones.
+                let field = Field::parse(name.cast::<PyString>().ok()?.to_str().ok()?)?;
+                Some((field, payload(value)))
+            };
+            self.0.bind(py).iter().filter_map(own).collect()
+        })
+    }
+}
+
+/// The interned names of all fields, in the order of the table.
+fn field_names(py: Python<'_>) -> &'static [Py<PyString>] {
+    static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    NAMES.get_or_init(py, || Field::ALL.iter().map(|field| PyString::intern(py, field.as_str()).unbind()).collect())
+}
+
+/// The common fields among the keywords of a dispatch, all of which are checked.
+fn scope_of(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<Option<Scope>> {
     let mut scope: Option<Scope> = None;
-    let mut fields = Vec::with_capacity(keywords.len());
+    let spec = event.spec();
+    let known = field_names(keywords.py());
     for (name, value) in keywords.iter() {
+        // Names that stand in source code are interned, so they are mostly the same objects.
+        if spec.readable.iter().any(|field| known[*field as usize].is(&name)) {
+            continue;
+        }
         let name = name.cast::<PyString>()?;
         let name = name.to_str()?;
         match Field::parse(name) {
-            Some(field) if event.spec().readable.contains(&field) => fields.push((field, payload(value))),
+            Some(field) if spec.readable.contains(&field) => {}
             _ => common_field(event, scope.get_or_insert_default(), name, &value)?,
         }
     }
-    Ok((scope, fields))
+    Ok(scope)
 }
 
 /// The value of a common field; an error names the field.
@@ -194,24 +220,37 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     let _inside = exit::enter(py);
     let mut watch = Watch::open(py)?;
     let outer = watch.outer_deadline();
+    let mut arguments = Arguments::default();
+    // A filter may read what only Python can render; no deadline may stand while it does.
+    let filters = dispatch.has_filters();
     while dispatch.advance().is_some() {
         let mut call = dispatch.call();
         call.deadline = outer.map_or(call.deadline, |outer| outer.min(call.deadline));
         let answer = match dispatch.entry().hook.as_any().downcast_ref::<PythonHook>() {
-            Some(hook) if hook.mode == Mode::Inline => match hook.call_inline(py, &mut watch, &call) {
-                Ok(value) if value.is_none() => {
+            Some(hook) if hook.mode == Mode::Inline => match hook.call_in_row(py, &mut watch, &mut arguments, &call) {
+                None => {
+                    if filters {
+                        watch.disarm(py)?;
+                    }
                     dispatch.complete_unchanged().map_err(into_pyerr)?;
                     continue;
                 }
-                Ok(value) => hook.read_blocking(py, &value, call.deadline),
-                Err(failure) => Err(failure),
+                Some(Ok(value)) => hook.read_blocking(py, &value, call.deadline),
+                Some(Err(failure)) => Err(failure),
             },
-            Some(hook) => hook.call_blocking(py, &mut watch, &call),
-            None => bridge::wait(py, dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant()))
-                .unwrap_or_else(|error| Err(interrupted(py, error))),
+            Some(hook) => {
+                watch.disarm(py)?;
+                hook.call_blocking(py, &mut watch, &mut arguments, &call)
+            }
+            None => {
+                watch.disarm(py)?;
+                let work = dispatch.entry().hook.call_async(call.context.clone(), call.deadline.instant());
+                bridge::wait(py, work).unwrap_or_else(|error| Err(interrupted(py, error)))
+            }
         };
         dispatch.complete(answer).map_err(into_pyerr)?;
     }
+    watch.disarm(py)?;
     Ok(())
 }
 
@@ -228,26 +267,15 @@ impl PyHookChain {
             None => event.parse::<Event>().map_err(|error| error.into_python(py))?,
         };
         let dispatch = self.chain.try_begin(event, None, || {
-            let (scope, fields) = scope_and_fields(event, keywords)?;
+            let scope = scope_of(event, keywords)?;
+            let fields = Fields::from_source(Keywords(keywords.clone().unbind()));
             PyResult::Ok((scope.map_or_else(|| default_scope().clone(), Arc::new), fields))
         })?;
         if dispatch.is_none() {
-            check_names(event, keywords)?;
+            scope_of(event, keywords)?;
         }
         Ok((event, dispatch))
     }
-}
-
-/// The same check of field names for an event that nobody listens to, without building anything.
-fn check_names(event: Event, keywords: &Bound<'_, PyDict>) -> PyResult<()> {
-    for (name, value) in keywords.iter() {
-        let name = name.cast::<PyString>()?;
-        let name = name.to_str()?;
-        if !Field::parse(name).is_some_and(|field| event.spec().readable.contains(&field)) {
-            common_field(event, &mut Scope::default(), name, &value)?;
-        }
-    }
-    Ok(())
 }
 
 #[pymethods]
@@ -401,7 +429,8 @@ impl PyHookChain {
         fields: Bound<'_, PyDict>,
     ) -> PyResult<Vec<ExplainedHook>> {
         let event = event.parse::<Event>().map_err(|error| error.into_python(py))?;
-        let (scope, fields) = scope_and_fields(event, &fields)?;
+        let scope = scope_of(event, &fields)?;
+        let fields = Fields::from_source(Keywords(fields.unbind()));
         let scope = Arc::new(scope.unwrap_or_default());
         let context = EventContext::new(event, scope, fields, Moment::now(), self.chain.snapshot().budget);
         let tools: Option<Vec<&str>> = tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect());

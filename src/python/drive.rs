@@ -17,7 +17,7 @@ use pyo3::types::iterator::PySendResult;
 use super::bridge::{self, Ticket};
 use super::chain::PyHookChain;
 use super::exit;
-use super::function::{self, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
+use super::function::{self, Arguments, Mode, PythonHook, failure, guarded, is_awaitable, is_cancellation};
 use super::outcome::PyOutcome;
 use super::watchdog::Watch;
 use crate::hook::{Abort, Dispatch, Event, HookFailure, HookReply, Moment};
@@ -209,6 +209,7 @@ enum State {
     Untouched(PyOutcome),
     Running {
         dispatch: Box<Dispatch>,
+        arguments: Arguments,
         pending: Option<Pending>,
     },
     /// A step is being made, or the awaitable is used up.
@@ -225,7 +226,14 @@ pub struct Arun {
 
 impl Arun {
     pub fn new(chain: Py<PyHookChain>, dispatch: Dispatch) -> Self {
-        Arun { chain, state: Mutex::new(State::Running { dispatch: Box::new(dispatch), pending: None }) }
+        Arun {
+            chain,
+            state: Mutex::new(State::Running {
+                dispatch: Box::new(dispatch),
+                arguments: Arguments::default(),
+                pending: None,
+            }),
+        }
     }
 
     pub fn untouched(chain: Py<PyHookChain>, event: Event, fields: Option<Py<pyo3::types::PyDict>>) -> Self {
@@ -239,8 +247,8 @@ impl Arun {
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
         let _inside = exit::enter(py);
         // The state is taken out, so that no lock is held while hooks run.
-        let (mut dispatch, mut pending) = match self.take() {
-            State::Running { dispatch, pending } => (dispatch, pending),
+        let (mut dispatch, mut arguments, mut pending) = match self.take() {
+            State::Running { dispatch, arguments, pending } => (dispatch, arguments, pending),
             State::Untouched(outcome) => {
                 if let Sent::Error(error) = sent {
                     return Err(error);
@@ -258,7 +266,7 @@ impl Arun {
                     match resume(py, &mut watch, &mut waiting, sent, &dispatch) {
                         Step::Wait(future) => {
                             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                            *state = State::Running { dispatch, pending: Some(waiting) };
+                            *state = State::Running { dispatch, arguments, pending: Some(waiting) };
                             return Ok(future);
                         }
                         Step::Done(answer) => answer,
@@ -272,7 +280,7 @@ impl Arun {
                         let outcome = PyOutcome::from_boxed(self.chain.get().chain.finish_boxed(*dispatch));
                         return Err(finished(py, outcome)?);
                     }
-                    match begin(py, &mut watch, &dispatch) {
+                    match begin(py, &mut watch, &mut arguments, &dispatch) {
                         Ok(Begun::Nothing) => {
                             dispatch.complete_unchanged().map_err(into_pyerr)?;
                             warn_if_slow(py, &dispatch);
@@ -285,7 +293,7 @@ impl Arun {
                         }
                         Ok(Begun::Suspended(waiting, future)) => {
                             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                            *state = State::Running { dispatch, pending: Some(waiting) };
+                            *state = State::Running { dispatch, arguments, pending: Some(waiting) };
                             return Ok(future);
                         }
                         Ok(Begun::Waits(waiting)) => {
@@ -332,7 +340,12 @@ enum Begun<'py> {
     Suspended(Pending, Bound<'py, PyAny>),
 }
 
-fn begin<'py>(py: Python<'py>, watch: &mut Watch, dispatch: &Dispatch) -> PyResult<Begun<'py>> {
+fn begin<'py>(
+    py: Python<'py>,
+    watch: &mut Watch,
+    arguments: &mut Arguments,
+    dispatch: &Dispatch,
+) -> PyResult<Begun<'py>> {
     let call = dispatch.call();
     let entry = dispatch.entry();
     let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>() else {
@@ -344,14 +357,14 @@ fn begin<'py>(py: Python<'py>, watch: &mut Watch, dispatch: &Dispatch) -> PyResu
         let call = AsyncCall::new(&iterator, call.deadline + Duration::from_secs(3600))?;
         return Ok(Begun::Waits(Pending::Foreign { call, ticket }));
     };
-    let arguments = hook.arguments(py, &call)?;
     match hook.mode {
         Mode::Thread => {
             static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            let arguments = arguments.of(py, call.context)?;
             let future = RUN.import(py, "hookwright._workers", "in_thread")?.call1((&hook.callable, arguments))?;
             Ok(Begun::Waits(Pending::Coroutine(AsyncCall::new(&future, call.deadline)?)))
         }
-        Mode::Inline => Ok(match hook.call_inline(py, watch, &call) {
+        Mode::Inline => Ok(match hook.call_inline(py, watch, arguments, &call) {
             Ok(value) if value.is_none() => Begun::Nothing,
             Ok(value) if is_awaitable(&value) => {
                 Begun::Waits(Pending::Coroutine(AsyncCall::new(&value, call.deadline)?))
@@ -360,6 +373,7 @@ fn begin<'py>(py: Python<'py>, watch: &mut Watch, dispatch: &Dispatch) -> PyResu
             Err(failure) => Begun::Answer(Err(failure)),
         }),
         Mode::Async => {
+            let arguments = arguments.of(py, call.context)?;
             // The coroutine is made and has its first step under one deadline; most end with it.
             let started = guarded(py, watch, call.deadline, || {
                 let value = hook.callable.bind(py).call1(arguments.bind(py))?;

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyTuple};
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::convert::to_json;
 use super::event::arguments;
+use super::exit;
 use super::result::PyHookResult;
 use super::watchdog::{self, Watch};
 use crate::hook::{
@@ -40,6 +41,27 @@ pub struct PythonHook {
     warned: AtomicBool,
 }
 
+/// The arguments of a hook's call: a tuple with the event, made once for all hooks that see the same context.
+#[derive(Default)]
+pub struct Arguments {
+    address: usize,
+    made: Option<Py<PyTuple>>,
+}
+
+impl Arguments {
+    /// The arguments for `context`.
+    #[inline]
+    pub fn of(&mut self, py: Python<'_>, context: &Arc<EventContext>) -> PyResult<&Py<PyTuple>> {
+        // The event in the tuple keeps its context, so no other one can come to stand at this address.
+        let address = Arc::as_ptr(context) as usize;
+        if self.address != address {
+            self.made = Some(arguments(py, context)?);
+            self.address = address;
+        }
+        self.made.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no event"))
+    }
+}
+
 /// What a call came to before it is read: a value or a failure.
 pub type Called<'py> = Result<Bound<'py, PyAny>, HookFailure>;
 
@@ -53,22 +75,16 @@ impl PythonHook {
         PythonHook::new(self.callable.clone_ref(py), self.mode, self.role)
     }
 
-    /// The argument tuple, made once per context.
-    pub fn arguments<'a>(&self, py: Python<'_>, call: &Call<'a>) -> PyResult<&'a Py<PyTuple>> {
-        if call.rendition.get().is_none() {
-            let made = arguments(py, call.context)?;
-            // If another thread was quicker, its tuple is used.
-            let _ = call.rendition.set(Box::new(made));
-        }
-        call.rendition
-            .get()
-            .and_then(|any| any.downcast_ref::<Py<PyTuple>>())
-            .ok_or_else(|| PyTypeError::new_err("the event is held by another host"))
-    }
-
     /// Calls the function on this thread under a deadline.
-    pub fn call_inline<'py>(&self, py: Python<'py>, watch: &mut Watch, call: &Call<'_>) -> Called<'py> {
-        let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+    #[inline]
+    pub fn call_inline<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Called<'py> {
+        let arguments = arguments.of(py, call.context).map_err(|error| failure(py, error))?;
         match guarded(py, watch, call.deadline, || self.callable.bind(py).call1(arguments.bind(py))) {
             // Nobody can cancel a function that does not wait: it is an exception like any other.
             Err(HookFailure::Abort(abort)) => Err(own_cancellation(py, abort)),
@@ -76,19 +92,53 @@ impl PythonHook {
         }
     }
 
+    /// Calls the function as one of a row of calls under one watch. `None`: it said nothing, and the watch may still be
+    /// armed; nothing but the next call may then be done before it is disarmed.
+    #[inline]
+    pub fn call_in_row<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Option<Called<'py>> {
+        let arguments = match arguments.of(py, call.context) {
+            Ok(arguments) => arguments,
+            Err(error) => return Some(Err(failure(py, error))),
+        };
+        watch.arm_next(py, call.deadline);
+        match self.callable.bind(py).call1(arguments.bind(py)) {
+            Ok(value) if value.is_none() && watch.may_stay() => {
+                exit::stay_if_ended(py);
+                None
+            }
+            result => match settled(py, watch, result) {
+                Ok(value) if value.is_none() => None,
+                Err(HookFailure::Abort(abort)) => Some(Err(own_cancellation(py, abort))),
+                called => Some(called),
+            },
+        }
+    }
+
     /// Runs the hook to its end on behalf of a thread that may block.
-    pub fn call_blocking(&self, py: Python<'_>, watch: &mut Watch, call: &Call<'_>) -> Result<HookReply, HookFailure> {
+    pub fn call_blocking(
+        &self,
+        py: Python<'_>,
+        watch: &mut Watch,
+        arguments: &mut Arguments,
+        call: &Call<'_>,
+    ) -> Result<HookReply, HookFailure> {
         match self.mode {
             Mode::Inline => {
-                let value = self.call_inline(py, watch, call)?;
+                let value = self.call_inline(py, watch, arguments, call)?;
                 self.read_blocking(py, &value, call.deadline)
             }
             Mode::Async => {
-                let coroutine = self.call_inline(py, watch, call)?;
+                let coroutine = self.call_inline(py, watch, arguments, call)?;
                 self.read(&self.block_on(py, &coroutine, call.deadline)?)
             }
             Mode::Thread => {
-                let arguments = self.arguments(py, call).map_err(|error| failure(py, error))?;
+                let arguments = arguments.of(py, call.context).map_err(|error| failure(py, error))?;
                 static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
                 let value = RUN
                     .import(py, "hookwright._workers", "call_in_thread")
@@ -192,6 +242,12 @@ pub fn guarded<T>(
 ) -> Result<T, HookFailure> {
     watch.arm(py, deadline);
     let result = code();
+    settled(py, watch, result)
+}
+
+/// Ends the deadline of code that has returned and tells a deadline from a failure.
+#[inline]
+fn settled<T>(py: Python<'_>, watch: &mut Watch, result: PyResult<T>) -> Result<T, HookFailure> {
     let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
         Ok(value) if !fired => Ok(value),
@@ -272,7 +328,7 @@ impl Hook for PythonHook {
     fn call(&self, call: Call<'_>) -> Result<HookReply, HookFailure> {
         Python::attach(|py| {
             let mut watch = Watch::open(py).map_err(|error| failure(py, error))?;
-            self.call_blocking(py, &mut watch, &call)
+            self.call_blocking(py, &mut watch, &mut Arguments::default(), &call)
         })
     }
 

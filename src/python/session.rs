@@ -71,6 +71,18 @@ impl PySession {
         history_list(py, &self.0.history())
     }
 
+    /// How it came to be: ``"new"``, ``"resumed"`` or ``"forked"``.
+    #[getter]
+    fn source(&self) -> &'static str {
+        if self.0.was_resumed() {
+            "resumed"
+        } else if self.0.forked_from().is_some() {
+            "forked"
+        } else {
+            "new"
+        }
+    }
+
     /// How many turns it has had.
     #[getter]
     fn turn_count(&self) -> u64 {

@@ -70,6 +70,8 @@ fn nanoseconds(at: Moment) -> u64 {
 
 struct Levels {
     thread: u64,
+    /// Whether threads take turns in the interpreter, so that nothing fires while this one is in there.
+    exclusive: bool,
     slots: Vec<Arc<Slot>>,
     depth: usize,
 }
@@ -85,6 +87,7 @@ pub struct Watch {
     slot: Arc<Slot>,
     level: usize,
     outer: Option<Moment>,
+    exclusive: bool,
     /// What was written into the slot when it was armed.
     armed: u64,
     /// A level belongs to its thread.
@@ -99,7 +102,7 @@ impl Watch {
                 Some(levels) => levels,
                 None => {
                     let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
-                    levels.insert(Levels { thread, slots: Vec::new(), depth: 0 })
+                    levels.insert(Levels { thread, exclusive: has_global_lock(py)?, slots: Vec::new(), depth: 0 })
                 }
             };
             // A loop, because a fork inside a watched call leaves the child at a depth without slots.
@@ -112,7 +115,14 @@ impl Watch {
             levels.depth += 1;
             let below = levels.slots[..level].iter().map(|slot| slot.word.load(Ordering::Relaxed));
             let outer = below.filter(|word| *word != IDLE).map(deadline_of).min().map(Moment::from_nanoseconds);
-            Ok(Watch { slot: levels.slots[level].clone(), level, outer, armed: IDLE, of_this_thread: PhantomData })
+            Ok(Watch {
+                slot: levels.slots[level].clone(),
+                level,
+                outer,
+                exclusive: levels.exclusive,
+                armed: IDLE,
+                of_this_thread: PhantomData,
+            })
         })
     }
 
@@ -128,6 +138,30 @@ impl Watch {
         if at < NEXT.load(Ordering::SeqCst) {
             wake();
         }
+    }
+
+    /// Arms the level for the next call of a row; it may still be armed for the one before, see [`Watch::may_stay`].
+    ///
+    /// A later deadline than the one that stands needs no exchange: if the thread still sees the earlier one it wakes too
+    /// soon, looks again with the interpreter in hand, and sleeps on.
+    #[inline]
+    pub fn arm_next(&mut self, py: Python<'_>, deadline: Moment) {
+        let next = word(nanoseconds(deadline), RUNNING);
+        if self.armed == IDLE || next < self.armed {
+            return self.arm(py, deadline);
+        }
+        exit::stay_if_ended(py);
+        self.armed = next;
+        self.slot.word.store(next, Ordering::Release);
+    }
+
+    /// Whether a call that was armed and has returned may leave the level armed for the next one, because it did not
+    /// fire and cannot fire before Python code runs again. Only for a caller that lets none run in between but
+    /// [`Watch::arm_next`]'s.
+    #[inline]
+    pub fn may_stay(&self) -> bool {
+        // Firing takes the interpreter, which is in this thread's hands.
+        self.exclusive && self.slot.word.load(Ordering::Acquire) == self.armed
     }
 
     /// Ends the deadline. Returns whether it fired; whatever was raised and not yet delivered is taken back.
@@ -199,6 +233,14 @@ pub fn seconds_left() -> Option<f64> {
         let armed = open.map(|slot| slot.word.load(Ordering::SeqCst)).find(|word| *word != IDLE)?;
         Some(deadline_of(armed).saturating_sub(now) as f64 / 1e9)
     })
+}
+
+/// Whether this interpreter has its global lock.
+fn has_global_lock(py: Python<'_>) -> PyResult<bool> {
+    match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
+        Some(ask) => ask.call0()?.is_truthy(),
+        None => Ok(true),
+    }
 }
 
 /// The private exception class that stands for a deadline.

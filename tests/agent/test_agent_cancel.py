@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, call, check_history, told
 from support import processes_of_group
+
+import hookwright as hw
 
 #: What the specification promises is 0.2 s; a machine that runs other things beside the tests gets more.
 PROMPT = 1.0

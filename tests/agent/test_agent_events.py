@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, roles, told
 from support import EVENTS
+
+import hookwright as hw
 
 
 def listening(events: Any = tuple(EVENTS)) -> tuple[hw.HookChain, list[hw.HookEvent]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hookwright as hw
 import pytest
 from failures import KINDS, Failure, add, cases
 from runs import ENTRANCES, Probe, Run, call, check_history, told, transcript
+
+import hookwright as hw
 
 CASES = cases()
 IDS = [f"{kind}-{failure.name}" for kind, failure in CASES]

@@ -6,9 +6,10 @@ import itertools
 import threading
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, told
+
+import hookwright as hw
 
 
 def limited(run: Run, probe: Probe, replies: Any, hooks: hw.HookChain | None = None, **limits: Any) -> Any:

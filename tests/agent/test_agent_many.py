@@ -10,9 +10,10 @@ import textwrap
 import threading
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, told
+
+import hookwright as hw
 
 
 def test_a_hundred_runs_at_once_in_one_loop() -> None:

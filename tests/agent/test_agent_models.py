@@ -8,9 +8,10 @@ import functools
 import threading
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history
+
+import hookwright as hw
 
 
 def failure(run: Run, agent: hw.Agent, text: str = "go") -> hw.ModelError:

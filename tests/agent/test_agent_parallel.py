@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-import hookwright as hw
 from runs import Run, call, check_history, told
+
+import hookwright as hw
 
 
 class Gauge:

@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs import ENTRANCES, STATUSES, check_history
 from support import EVENTS as EVENTS_OF_THE_CORE
+
+import hookwright as hw
 
 TEXT = st.sampled_from(["", "a", "é漢😀", "x" * 300, "\u0000", "\ud800"[:0] + "line\nline", "{}"])
 ARGUMENTS = st.one_of(

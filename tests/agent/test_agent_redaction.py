@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, told, transcript
+
+import hookwright as hw
 
 SECRET = "swordfish-9000-x7"
 

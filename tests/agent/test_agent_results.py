@@ -7,9 +7,10 @@ import json
 import threading
 from typing import Any
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, roles, told
+
+import hookwright as hw
 
 
 def turn(run: Run, tools: list[Any], *calls: hw.ToolCall, hooks: hw.HookChain | None = None, **options: Any) -> Any:

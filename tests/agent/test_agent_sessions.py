@@ -12,9 +12,10 @@ import textwrap
 import threading
 from pathlib import Path
 
-import hookwright as hw
 import pytest
 from runs import Probe, Run, call, check_history, roles, told, transcript
+
+import hookwright as hw
 
 
 def test_a_second_run_on_a_busy_session_is_refused_and_one_beside_it_is_not() -> None:

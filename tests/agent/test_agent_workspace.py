@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import hookwright as hw
 import pytest
 from pydantic import BaseModel, Field
 from runs import Run, call, check_history, told
+
+import hookwright as hw
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
 from click.testing import CliRunner, Result
+
+import hookwright as hw
 from hookwright.cli import cli
 
 HOOKS = """\

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
+
+import hookwright as hw
 
 
 def write(path: Path, text: str) -> Path:

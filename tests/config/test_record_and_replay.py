@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
+
+import hookwright as hw
 
 
 def run(hooks: hw.HookChain, command: str, **fields: Any) -> hw.Outcome:

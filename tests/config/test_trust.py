@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hookwright as hw
 import pytest
+
+import hookwright as hw
 
 
 def write(path: Path, text: str) -> Path:

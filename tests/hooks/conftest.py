@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hookwright as hw
 import pytest
 from support import ENTRANCES, Dispatch
+
+import hookwright as hw
 
 
 @pytest.fixture

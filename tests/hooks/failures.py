@@ -13,7 +13,7 @@ import hookwright as hw
 
 @dataclass(frozen=True)
 class Failure:
-    """One way to fail. ``says``: what the reason must hold. ``halts``: whether a hook that may halt does so."""
+    """One way to fail. ``says``: what the reason must hold. ``halts``: whether this is also a way to halt."""
 
     name: str
     says: str

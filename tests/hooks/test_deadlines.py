@@ -9,9 +9,10 @@ import sys
 import time
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import Dispatch, Stopwatch
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 #: Far above what any of these takes if deadlines hold, far below what they take if not.

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import Dispatch, Stopwatch, in_child
+
+import hookwright as hw
 
 SCRIPT = """
 import asyncio, os, signal, sys, threading, time

@@ -8,9 +8,10 @@ import random
 import time
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import Dispatch
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 
@@ -216,4 +217,4 @@ def test_filters_see_the_values_at_the_turn_of_the_hook(dispatch: Dispatch, chai
     chain.add(lambda event: hw.skip("case"), "pre_tool_execution", name="case", tool_name="Shell", order=-1)
     outcome = dispatch(chain, "pre_tool_execution", **CALL)
     assert outcome.halted_by == "on_rm"
-    assert [(run.name, run.status) for run in outcome.runs][0] == ("case", "filtered")
+    assert (outcome.runs[0].name, outcome.runs[0].status) == ("case", "filtered")

@@ -9,9 +9,10 @@ import re
 import weakref
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import NOTIFY_ONLY, Dispatch
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 

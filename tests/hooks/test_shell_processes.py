@@ -7,9 +7,10 @@ import gc
 import os
 from pathlib import Path
 
-import hookwright as hw
 import pytest
 from support import Dispatch, Stopwatch, children, descriptors, processes_of_group
+
+import hookwright as hw
 
 CALL = {"tool_name": "shell", "tool_arguments": {"command": "ls"}}
 MEGABYTE = 1024 * 1024

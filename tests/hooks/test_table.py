@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import hookwright as hw
 import pytest
 from support import EVENTS, FIELDS, NOTIFY_ONLY, REPLACEMENTS, Dispatch, fields_of
+
+import hookwright as hw
 
 #: The events that do more than notify, as the documentation has them: what may be written / what may halt.
 ROWS = """

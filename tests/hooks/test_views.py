@@ -7,10 +7,11 @@ import json
 import pickle
 from typing import Any
 
-import hookwright as hw
 import pytest
-from hookwright import _native
 from support import EVENTS, Dispatch, fields_of
+
+import hookwright as hw
+from hookwright import _native
 
 ARGUMENTS: dict[str, Any] = {"path": "a", "nested": {"list": [1, {"deep": [2]}]}, "number": 1.5, "none": None}
 CALL = {"tool_name": "shell", "tool_arguments": ARGUMENTS}
@@ -94,7 +95,11 @@ def test_the_caller_keeps_its_own_data_to_itself(dispatch: Dispatch, chain: hw.H
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_has_a_class_with_the_fields_of_its_row(dispatch: Dispatch, chain: hw.HookChain, event: str) -> None:
     seen: list[Any] = []
-    chain.add(lambda e: seen.append((type(e), {name: getattr(e, name) for name in EVENTS[event]["readable"]}, e.event)), event, name="eye", role="observer")  # fmt: skip
+
+    @chain.on(event, role="observer")
+    def read(given: hw.HookEvent) -> None:
+        seen.append((type(given), {name: getattr(given, name) for name in EVENTS[event]["readable"]}, given.event))
+
     dispatch(chain, event, **fields_of(event))
     kind, fields, name = seen[0]
     assert kind is getattr(_native, event.title().replace("_", ""))

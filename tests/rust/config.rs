@@ -179,6 +179,8 @@ fn json_says_the_same_as_yaml() {
     assert_eq!(from_yaml.action, HookAction::Shell { command: "echo \"🦀\"".to_owned() });
     assert_eq!(from_yaml.timeout, Some(Duration::from_secs(10)));
     from_yaml.source = from_json.source.clone();
+    from_yaml.name_position = from_json.name_position;
+    from_yaml.action_position = from_json.action_position;
     assert_eq!(&from_yaml, from_json);
 }
 

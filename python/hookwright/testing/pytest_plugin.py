@@ -5,12 +5,14 @@ This module is imported in every pytest run of an environment, so it loads nothi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from hookwright import HookChain
+    from hookwright.testing import HookReport
 
 
 @pytest.fixture
@@ -19,3 +21,17 @@ def hook_chain() -> HookChain:
     from hookwright import HookChain
 
     return HookChain()
+
+
+@pytest.fixture
+def check_hook() -> Callable[..., HookReport]:
+    """`hookwright.testing.check_hook`, which here fails the test when it finds a problem."""
+    from hookwright import testing
+
+    def check(*arguments: Any, **options: Any) -> HookReport:
+        report = testing.check_hook(*arguments, **options)
+        if not report.ok:
+            pytest.fail(repr(report), pytrace=False)
+        return report
+
+    return check

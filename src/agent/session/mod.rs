@@ -95,6 +95,7 @@ pub struct Session {
     path: Option<PathBuf>,
     clock: Arc<dyn Clock>,
     load_report: LoadReport,
+    resumed: bool,
     inner: Mutex<Inner>,
 }
 
@@ -151,6 +152,7 @@ impl Session {
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let mut session = Session::assemble(metadata, Some(path), clock, Storage::Directory(disk));
         session.load(entries, repair)?;
+        session.resumed = true;
         Ok(session)
     }
 
@@ -274,6 +276,11 @@ impl Session {
         self.lock().storage = Storage::Closed;
     }
 
+    /// Whether it was there before and was opened again.
+    pub fn was_resumed(&self) -> bool {
+        self.resumed
+    }
+
     /// The id.
     pub fn id(&self) -> &str {
         &self.metadata.id
@@ -331,6 +338,7 @@ impl Session {
             path: path.map(Path::to_owned),
             clock,
             load_report: LoadReport::default(),
+            resumed: false,
             inner: Mutex::new(Inner { state: State::default(), storage }),
         }
     }

@@ -100,6 +100,7 @@ impl Run {
             return Err(ending);
         }
         if let Some(reached) = reached {
+            self.close_batch(batch, &Ending::Limit(reached.clone()))?;
             return Err(self.limit(reached).await);
         }
         self.end_of_batch(batch).await

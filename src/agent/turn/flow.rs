@@ -74,7 +74,13 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
 }
 
 impl Run {
-    async fn go(&mut self, input: TurnInput) -> Result<(), Ending> {
+    async fn go(&mut self, mut input: TurnInput) -> Result<(), Ending> {
+        if let Some(source) = input.session_source.take() {
+            self.notify(Event::SessionStart, |run| {
+                vec![(Field::Source, source.as_str().into()), (Field::Messages, run.history_payload())]
+            })
+            .await?;
+        }
         self.send(input).await?;
         self.prompt = self.build_prompt().await?;
         loop {
@@ -166,7 +172,18 @@ impl Run {
         });
         match outcome.await {
             Err(ending) => ending,
-            Ok(_) => Ending::Limit(reached),
+            Ok(outcome) => match self.leave_note(outcome.as_deref()) {
+                Err(ending) => ending,
+                Ok(()) => Ending::Limit(reached),
+            },
+        }
+    }
+
+    /// What hooks say where the turn ends is there for the next turn to read.
+    fn leave_note(&mut self, outcome: Option<&Outcome>) -> Result<(), Ending> {
+        match outcome.and_then(Outcome::context_text) {
+            Some(context) => self.append(Message::user(with_context("", &context)).from_sender("hook")),
+            None => Ok(()),
         }
     }
 
@@ -206,6 +223,7 @@ impl Run {
             Err(failure) => {
                 let error = serde_json::to_value(&failure).unwrap_or_else(|_| failure.to_string().into());
                 let outcome = self.notify(Event::LlmError, |_| vec![(Field::Error, error.clone().into())]).await?;
+                self.leave_note(outcome.as_deref())?;
                 if let Some(outcome) = outcome {
                     self.end_if_stopped(&outcome)?;
                 }

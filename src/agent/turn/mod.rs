@@ -85,6 +85,8 @@ pub struct TurnInput {
     pub sender: Option<String>,
     /// Whether somebody watches the reply come in.
     pub streamed: bool,
+    /// How the session came to be, if this is its first turn here: `new`, `resumed` or `forked`.
+    pub session_source: Option<String>,
 }
 
 /// How a turn ended.

@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::BufReader;
+use std::time::Instant;
 
 use serde_json::json;
 
