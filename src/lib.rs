@@ -13,6 +13,9 @@
 //!
 //! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
 
+#[cfg(not(unix))]
+compile_error!("hookwright runs on Linux and macOS: it starts and ends groups of processes");
+
 pub mod agent;
 pub mod hook;
 pub mod message;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import difflib
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
@@ -20,7 +21,8 @@ from ._drive_async import stream as stream_events
 from ._drive_blocking import drive_blocking
 from ._models import FunctionModel, Scripted
 from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
-from ._running import Running
+from ._render import well_formed
+from ._running import Running, Runs
 from ._tools import Tool
 from ._tools import tool as make_tool
 from ._work import Work
@@ -28,6 +30,8 @@ from .exceptions import ModelError, SessionBusy, SessionError
 
 #: How long an interrupted run waits for its thread to close the turn, in seconds.
 _AFTERMATH = 0.15
+#: How long `Agent.close` waits for the ends of runs: hooks on their turn_end have a second. In seconds.
+_CLOSING = 2.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class RunStream:
             finally:
                 await events.aclose()
                 self.result = work.running.result
-            self._agent._check(work.running.result)
+            self._agent._check(work.running.result, work)
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
         return self._events
@@ -110,7 +114,12 @@ _open_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
 def _close_open_agents() -> None:
     for agent in list(_open_agents):
         with contextlib.suppress(Exception):  # A hook that fails has been recorded; the exit goes on.
-            agent._end_session("exit")
+            agent._end_sessions("exit")
+
+
+_LIMITS = ("max_rounds", "max_calls_per_turn", "max_repeated_calls", "max_hook_loops", "max_seconds")
+_FIXED = frozenset({"model", "hooks", "system", "name", "tools", "cwd", "session", "max_parallel"})
+_FREE = frozenset({"approver", "approval_timeout", "_limits", "_configs", "_runs", "_begun"})
 
 
 class Agent:
@@ -174,6 +183,13 @@ class Agent:
             model = FunctionModel(model)
         if hooks is not None and not isinstance(hooks, HookChain):
             raise TypeError(f"hooks must be a HookChain, not {type(hooks).__name__}")
+        for label, value in (("system", system), ("name", name)):
+            if not isinstance(value, str):
+                raise TypeError(f"{label} must be text, not {value!r}")
+        if approver is not None and not callable(approver):
+            raise TypeError(f"approver must be a function that takes an ApprovalRequest, not {approver!r}")
+        if cwd is not None and not Path(cwd).is_dir():
+            raise NotADirectoryError(f"cwd must be a folder that exists, not {str(cwd)!r}")
         _check_number("max_parallel", max_parallel, least=1)
         _check_number("max_rounds", max_rounds)
         _check_number("max_hook_loops", max_hook_loops)
@@ -186,14 +202,13 @@ class Agent:
             _check_seconds("max_seconds", max_seconds)
         self.model = model
         self.hooks = hooks
-        self.system = system
-        self.name = name
+        self.system = well_formed(system)
+        self.name = well_formed(name)
         self.approver = approver
         self.approval_timeout = approval_timeout
         self.max_parallel = max_parallel
         self.cwd = None if cwd is None else Path(cwd)
-        self.tools = [_as_tool(entry) for entry in tools]
-        _refuse_doubles(self.tools)
+        self.tools = _as_tools(tools)
         self.session = session if isinstance(session, Session) else Session(session, agent=name, cwd=self.cwd)
         self._limits = {
             "max_rounds": max_rounds,
@@ -203,9 +218,22 @@ class Agent:
             "max_seconds": max_seconds,
         }
         self._configs: dict[str, _native.TurnConfig] = {}
-        self._running: set[Running] = set()
-        self._begun: set[str] = set()
+        self._runs = Runs()
+        self._begun: weakref.WeakSet[Session] = weakref.WeakSet()
         self._config(self.session)  # Mistakes in tools and limits show here and not in the first run.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What turns are made from is put together once; a later assignment would go nowhere, a gate's among them.
+        if name in _FIXED and name in self.__dict__:
+            raise AttributeError(
+                f"an agent's {name} does not change; make another one: "
+                f"hw.Agent(..., {name}=..., session=agent.session) goes on with the same conversation"
+            )
+        if name not in _FIXED and name not in _FREE:
+            near = difflib.get_close_matches(name, [*_FIXED, *_LIMITS], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"an Agent has no attribute {name!r}{hint} Limits are arguments of hw.Agent(...).")
+        object.__setattr__(self, name, value)
 
     async def run(self, text: str, *, session: Session | None = None) -> RunResult:
         """Runs one turn on the caller's event loop.
@@ -221,7 +249,7 @@ class Agent:
         """
         _aio._refuse_foreign_loop()
         with self._work(text, session) as work:
-            return self._check(await drive(work))
+            return self._check(await drive(work), work)
 
     def run_sync(self, text: str, *, session: Session | None = None) -> RunResult:
         """Runs one turn on the calling thread; inside a running event loop, on a thread of its own.
@@ -235,7 +263,7 @@ class Agent:
             asyncio.get_running_loop()
         except RuntimeError:
             with self._work(text, session) as work:
-                return self._check(drive_blocking(work))
+                return self._check(drive_blocking(work), work)
         with self._work(text, session, detached=True) as work:
             finished = threading.Event()
             job = on_thread(lambda: drive_blocking(work), finished.set)
@@ -247,7 +275,7 @@ class Agent:
                 # The turn is brought to its end, so that the next one finds the session free.
                 finished.wait(_AFTERMATH)
                 raise
-            return self._check(job.result())
+            return self._check(job.result(), work)
 
     def stream(self, text: str, *, session: Session | None = None, hold_text: bool = False) -> RunStream:
         """Runs one turn and tells what happens: ``async for event in agent.stream("…")``.
@@ -265,8 +293,7 @@ class Agent:
 
     def cancel(self) -> None:
         """Ends every run of this agent that is going on; each returns a result with status ``"cancelled"``."""
-        for running in list(self._running):
-            running.cancel()
+        self._runs.cancel()
 
     @property
     def history(self) -> list[Message]:
@@ -282,38 +309,46 @@ class Agent:
         self.session.reset()
 
     def fork(self, session: str | Path | None = None) -> Agent:
-        """An agent like this one whose conversation goes on from here on its own."""
+        """An agent like this one whose conversation goes on from here on its own. The model is the same object, so a
+        `Scripted` goes on in one script for both."""
         other: Agent = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.session = self.session.fork(session)
-        other._configs, other._running, other._begun = {}, set(), set()
+        other.__dict__.update({**self.__dict__, "session": self.session.fork(session)})
+        other._configs, other._runs, other._begun = {}, Runs(), weakref.WeakSet()
         return other
 
     def close(self) -> None:
-        """Ends what is running, runs the hooks on ``session_end`` and gives the session free for others."""
+        """Ends what is running, runs the hooks on ``session_end`` and gives the session free for others.
+
+        Runs on this thread's own event loop cannot be waited for here: the session is closed when the last has ended.
+        """
         self.cancel()
-        self._end_session("closed")
-        self.session.close()
+        if self._runs.settle(_CLOSING, self._close_now):
+            self._close_now()
 
     async def aclose(self) -> None:
-        """The same on the running event loop."""
+        """The same on the running event loop, which goes on meanwhile."""
         self.cancel()
-        if self._session_is_open() and self.hooks is not None:
-            await self.hooks.arun("session_end", **self._session_fields("closed"))
+        await self._runs.asettle(_CLOSING)
+        if self.hooks is not None:
+            for session in self._take_begun():
+                await self.hooks.arun("session_end", **self._session_fields(session, "closed"))
         self.session.close()
 
-    def _end_session(self, reason: str) -> None:
-        if self._session_is_open() and self.hooks is not None:
-            self.hooks.run("session_end", **self._session_fields(reason))
+    def _close_now(self) -> None:
+        self._end_sessions("closed")
+        self.session.close()
 
-    def _session_is_open(self) -> bool:
-        begun = self.session.id in self._begun
-        self._begun.discard(self.session.id)
+    def _end_sessions(self, reason: str) -> None:
+        if self.hooks is not None:
+            for session in self._take_begun():
+                self.hooks.run("session_end", **self._session_fields(session, reason))
+
+    def _take_begun(self) -> list[Session]:
+        begun, self._begun = list(self._begun), weakref.WeakSet()
         _open_agents.discard(self)
         return begun
 
-    def _session_fields(self, reason: str) -> dict[str, Any]:
-        session = self.session
+    def _session_fields(self, session: Session, reason: str) -> dict[str, Any]:
         return {
             "reason": reason,
             "messages": session.messages,
@@ -367,21 +402,24 @@ class Agent:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
+        if not isinstance(session, Session):
+            raise TypeError(f"session must be a Session, such as hw.Session({str(session)!r}), not {session!r}")
         source = None
-        if session.id not in self._begun:
+        if session not in self._begun:
             source = session.source
-            self._begun.add(session.id)
+            self._begun.add(session)
             _open_agents.add(self)
+        text = well_formed(text)
         turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source)
         running = Running(turn, detached=detached)
-        self._running.add(running)
+        self._runs.add(running)
         try:
             yield Work(self, turn, running, session, self.cwd or Path(session.cwd))
         finally:
             running.over = True
-            self._running.discard(running)
+            self._runs.discard(running)
 
-    def _check(self, result: RunResult | None) -> RunResult:
+    def _check(self, result: RunResult | None, work: Work) -> RunResult:
         assert result is not None
         if result.status == "error":
             kind, reason = result.error_kind, result.reason or ""
@@ -389,8 +427,7 @@ class Agent:
                 raise SessionBusy(reason, hint="wait for that run, or use run(..., session=hw.Session()) beside it")
             if kind == "session":
                 raise SessionError(reason)
-            error = ModelError(reason, result=result)
-            raise error
+            raise ModelError(reason, result=result) from work.model_error
         return result
 
     def _approval_request(self, call: Any, reason: str) -> ApprovalRequest:
@@ -412,15 +449,25 @@ def _check_seconds(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number of seconds, not {value!r}")
 
 
+def _as_tools(tools: Any) -> tuple[Any, ...]:
+    if isinstance(tools, (Tool, WorkspaceTool)) or callable(tools):
+        raise TypeError(f"tools takes a list; put this one into brackets: tools=[{getattr(tools, 'name', '...')}]")
+    entries = tuple(_as_tool(entry) for entry in tools)
+    _refuse_doubles(entries)
+    return entries
+
+
 def _as_tool(entry: Any) -> Any:
     if isinstance(entry, (Tool, WorkspaceTool)):
         return entry
     if callable(entry):
         return make_tool(entry)
+    if isinstance(entry, (list, tuple)):
+        raise TypeError("a list of tools stands among the tools; unpack it: tools=[*hw.workspace_tools(...), ...]")
     raise TypeError(f"a tool is a function, a Tool or a workspace tool, not {entry!r}")
 
 
-def _refuse_doubles(tools: list[Any]) -> None:
+def _refuse_doubles(tools: tuple[Any, ...]) -> None:
     names = [entry.name for entry in tools]
     doubles = sorted({name for name in names if names.count(name) > 1})
     if doubles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -136,6 +137,7 @@ class HookChain(_native.HookChain):
 
     def __init__(self, *, budget: float = 30.0, shadow: bool = False) -> None:
         self._functions: dict[str, Any] = {}
+        self._identities: dict[str, Any] = {}
         self._shells: dict[str, ShellHook] = {}
         self._loaded = Loaded()
 
@@ -235,34 +237,48 @@ class HookChain(_native.HookChain):
         if not callable(function):
             raise HookError(f"{function!r} cannot be called, so it is no hook")
         derived, source = source_of(function)
-        chosen, replace = self._choose_name(function, name, derived)
+        identity = (tuple(events), tuple(sorted((key, str(value)) for key, value in options.items())))
+        chosen, replace = self._choose_name(function, name, derived, identity)
         if isolate not in (None, "none", "thread"):
             raise HookError(f'isolate={isolate!r} is not there in this version; use isolate="thread" or leave it out')
         if isolate == "thread" and is_coroutine_function(function):
             raise HookError(f'hook {chosen!r} is async, so isolate="thread" has nothing to isolate; leave it out')
         mode = "thread" if isolate == "thread" else "async" if is_coroutine_function(function) else "inline"
         full = {**options, "name": chosen, "events": events, "source": source}
+        before = self._identities.get(chosen)
         if self._add_python(function, mode, replace, full):
             _logger.info("hook %r was registered again and replaces the earlier one", chosen)
+            if before not in (None, identity) and options.get("role") == "gate":
+                text = f"the gate {chosen!r} was registered again with other events or conditions; the new ones hold"
+                warnings.warn(text, UserWarning, stacklevel=4)
         self._shells.pop(chosen, None)
         self._functions[chosen] = (function, mode)
+        self._identities[chosen] = identity
 
-    def _choose_name(self, function: Any, name: str | None, derived: str) -> tuple[str, bool]:
+    def _is_again(self, name: str, function: Any, identity: Any) -> bool:
+        """Whether this registers the hook ``name`` again. The very same function for other events or with other
+        conditions is another hook: a second decorator must not undo the first."""
+        known = self._functions[name][0]
+        return same_function(known, function) and (known is not function or self._identities[name] == identity)
+
+    def _choose_name(self, function: Any, name: str | None, derived: str, identity: Any) -> tuple[str, bool]:
         wanted = name or derived
         known = self._functions.get(wanted)
         if known is not None:
-            if same_function(known[0], function):
+            if self._is_again(wanted, function, identity):
                 return wanted, True
             if name is None:
                 number = 2
-                while (taken := self._functions.get(f"{derived}_{number}")) is not None:
-                    if same_function(taken[0], function):
+                while f"{derived}_{number}" in self._functions:
+                    if self._is_again(f"{derived}_{number}", function, identity):
                         return f"{derived}_{number}", True
                     number += 1
                 return f"{derived}_{number}", False
         return wanted, False
 
     def _add_shell_hook(self, hook: ShellHook) -> None:
+        if not isinstance(hook.command, str):
+            raise HookError(f'the command of a ShellHook is text, such as "ls -l", not {hook.command!r}')
         words = hook.command.split()
         if not words:
             raise HookError("a ShellHook needs a command")
@@ -305,7 +321,12 @@ class HookChain(_native.HookChain):
         for name, function in (*registered, *self._loaded.functions.items()):
             if function is hook or function == hook:
                 return name
-        return source_of(hook)[0]
+        for name, (function, _) in self._functions.items():
+            if callable(hook) and same_function(function, hook):
+                return name
+        raise HookError(
+            f"{hook!r} is not a hook of this chain; name the hook, or give the function that was registered"
+        )
 
     @contextmanager
     def override(
@@ -329,6 +350,7 @@ class HookChain(_native.HookChain):
         """
         snapshot = self._snapshot()
         functions, shells, loaded = dict(self._functions), dict(self._shells), self._loaded.copy()
+        identities = dict(self._identities)
         try:
             for hook in disable:
                 self.disable(hook)
@@ -340,12 +362,14 @@ class HookChain(_native.HookChain):
         finally:
             self._restore(snapshot)
             self._functions, self._shells, self._loaded = functions, shells, loaded
+            self._identities = identities
 
     def copy(self) -> HookChain:
         """A chain of its own with the same hooks."""
         other = HookChain(budget=self.budget, shadow=self.shadow)
         other._copy_from(self)
         other._functions, other._shells = dict(self._functions), dict(self._shells)
+        other._identities = dict(self._identities)
         other._loaded = self._loaded.copy()
         return other
 

@@ -61,7 +61,8 @@ class _Demo:
     def __init__(self, work: Path, session: Path, document: str, secret: str) -> None:
         self.work, self.session_path, self.document, self.secret = work, session, document, secret
         self.counted = 0
-        self.text = (work / document).read_text(encoding="utf-8")
+        with open(work / document, encoding="utf-8", newline="") as file:  # noqa: PTH123 (Path.read_text has no newline=)
+            self.text = file.read()
         self.branch = _git(work, "rev-parse", "--abbrev-ref", "HEAD").strip()
 
     def hooks(self) -> hw.HookChain:
@@ -75,7 +76,7 @@ class _Demo:
 
         @hooks.on("post_tool_execution")
         def redact(event: Any) -> Any:
-            text = re.sub(r"sk-[\w-]+", "[redacted]", str(event.tool_result))
+            text = re.sub(r"\bsk-demo-[0-9a-f]{24}\b", "[redacted]", str(event.tool_result))
             return {"tool_result": text} if text != event.tool_result else None
 
         @hooks.on("post_tool_execution", "post_tool_execution_failure", role="observer")
@@ -125,7 +126,14 @@ class _Demo:
         with hw.Session(self.session_path) as session:
             reopened = session.messages
         refused = [call for call in result.tool_calls if call.cause == "denied"]
-        changed = [(change.hook, change.field) for outcome in result.trace for change in outcome.changes]
+        # The outcome of the call that read the settings: its id ties the two together.
+        settings = next(call.id for call in result.tool_calls if call.arguments.get("path") == _SETTINGS)
+        changed = [
+            (change.hook, change.field)
+            for outcome in result.trace
+            if outcome.event == "post_tool_execution" and outcome.tool_call_id == settings
+            for change in outcome.changes
+        ]
         seen = "\n".join(message.text for message in result.messages)
         answered = [message.tool_call_id for message in result.messages if message.role == "tool"]
         asked = [call.id for message in result.messages for call in message.tool_calls]
@@ -141,7 +149,7 @@ class _Demo:
             ),
             "the secret was read from the file, and the redacting hook changed that result": lambda: (
                 self.secret in (self.work / _SETTINGS).read_text(encoding="utf-8")
-                and ("redact", "tool_result") in changed
+                and changed == [("redact", "tool_result")]
             ),
             "the secret is in no message, no record of the run and not in the transcript": lambda: (
                 self.secret not in seen
@@ -206,7 +214,7 @@ def _copy(repo: Path | None, work: Path) -> str:
 
 def _document(work: Path, must: bool = True) -> str:
     """A text file that the agent can add a line to: the readme, if there is one."""
-    names = _git(work, "ls-files").splitlines()
+    names = [name for name in _git(work, "ls-files", "-z").split("\0") if name]
     for name in sorted(names, key=lambda name: (not name.lower().startswith("readme"), name.count("/"), name)):
         path = work / name
         if path.is_file() and not path.is_symlink() and path.stat().st_size < 100_000:

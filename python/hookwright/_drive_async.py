@@ -129,6 +129,7 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
         try:
             ended, reply = await _ask_model(work, payload)
         except Failed as failed:
+            work.model_error = failed.error
             return turn.failed(failed.error, False)
         return turn.reply(reply, False) if ended else turn.out_of_time(False)
     call, reason = payload

@@ -56,6 +56,7 @@ def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
         try:
             ended, reply = _ask_model(work, payload)
         except Failed as failed:
+            work.model_error = failed.error
             return functools.partial(turn.failed, failed.error, True)
         return functools.partial(turn.reply, reply, True) if ended else functools.partial(turn.out_of_time, True)
     call, reason = payload

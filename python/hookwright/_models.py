@@ -78,6 +78,11 @@ class Scripted:
             messages = request.messages
             asked = messages[-1].text[:200] if messages else ""
             raise _failure("script", f"the script is at its end, and the model was asked: {asked!r}") from None
+        if isinstance(reply, Step):
+            asked = request.messages[-1].text if request.messages else ""
+            if reply.expect is not None and reply.expect not in asked:
+                raise _failure("script", f"the script expects {reply.expect!r} in what is asked: {asked[:200]!r}")
+            reply = reply.reply
         if isinstance(reply, BaseException):
             raise reply
         return reply

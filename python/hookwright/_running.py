@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._workers import CallerCancelled
@@ -85,3 +86,62 @@ class Running:
             if uncancel is not None:
                 uncancel()
         return self._cancelling() <= self._cancelling_before
+
+
+class Runs:
+    """The runs of an agent that are going on."""
+
+    def __init__(self) -> None:
+        self._running: set[Running] = set()
+        self._idle: list[Callable[[], None]] = []
+
+    def add(self, running: Running) -> None:
+        self._running.add(running)
+
+    def discard(self, running: Running) -> None:
+        """Takes out a run that is over, and tells who waits for the last."""
+        self._running.discard(running)
+        if not self._running:
+            waiting, self._idle = self._idle, []
+            for tell in waiting:
+                tell()
+
+    def cancel(self) -> None:
+        """Asks for the end of all."""
+        for running in list(self._running):
+            running.cancel()
+
+    def settle(self, seconds: float, afterwards: Callable[[], None]) -> bool:
+        """Waits until none goes on, where this thread may wait: True if so. Else ``afterwards`` is called then."""
+        if not self._running:
+            return True
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is None:
+            finished = threading.Event()
+            self._idle.append(finished.set)
+            finished.wait(seconds)
+            if not self._running:
+                return True
+        self._idle.append(afterwards)
+        return False
+
+    async def asettle(self, seconds: float) -> None:
+        """Waits on the running loop until none goes on, or for so many seconds."""
+        if not self._running:
+            return
+        loop = asyncio.get_running_loop()
+        idle: asyncio.Future[None] = loop.create_future()
+
+        def done() -> None:
+            if not idle.done():
+                idle.set_result(None)
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                loop.call_soon_threadsafe(done)
+
+        self._idle.append(tell)
+        await asyncio.wait([idle], timeout=seconds)

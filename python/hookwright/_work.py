@@ -29,6 +29,8 @@ class Work:
         self.running = running
         self.session = session
         self.cwd = cwd
+        #: What the model's function raised, for the traceback of the error that the run ends with.
+        self.model_error: BaseException | None = None
         seconds = agent._limits["max_seconds"]
         self.end = None if seconds is None else time.monotonic() + seconds
 

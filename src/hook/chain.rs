@@ -422,6 +422,21 @@ fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
     if meta.role == Role::Observer && meta.on_error != OnError::Skip {
         return Err(invalid("an observer cannot refuse anything, so its on_error can only be \"skip\""));
     }
+    if meta.role == Role::Gate {
+        let filter = &meta.filter;
+        let on_tool = filter.tool_name.is_some() || filter.tool_matcher.is_some() || filter.tool_regex.is_some();
+        for (set, key, field) in [
+            (on_tool, "a condition on the tool's name", Field::ToolName),
+            (!filter.arguments.is_empty(), "arguments", Field::ToolArguments),
+            (filter.model_prefix.is_some(), "model_prefix", Field::Model),
+        ] {
+            if set && !meta.events.iter().any(|event| event.spec().readable.contains(&field)) {
+                return Err(invalid(&format!(
+                    "its filter has {key}, but none of its events carries {field}, so the gate would never run"
+                )));
+            }
+        }
+    }
     match meta.events.iter().find(|event| event.spec().denial().is_none()) {
         Some(event) if meta.role == Role::Gate => Err(RegistrationError::GateOnNotify { name, event: *event }),
         _ => Ok(()),

@@ -190,6 +190,16 @@ impl EventContext {
         }
     }
 
+    /// Whether a field that filters look at is there and cannot be read: it has no JSON form, or another type than its
+    /// events carry.
+    pub fn is_unreadable(&self) -> bool {
+        let unreadable =
+            |field, fits: fn(&Value) -> bool| self.get(field).is_some_and(|payload| !payload.json().is_ok_and(fits));
+        unreadable(Field::ToolArguments, Value::is_object)
+            || unreadable(Field::ToolName, Value::is_string)
+            || unreadable(Field::Model, Value::is_string)
+    }
+
     /// What is left of the chain's budget, in milliseconds.
     pub fn budget_ms(&self) -> u64 {
         u64::try_from(self.budget_end.left().as_millis()).unwrap_or(u64::MAX)

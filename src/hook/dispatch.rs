@@ -32,6 +32,7 @@ pub struct Dispatch {
     boundary: Moment,
     hook_started: Moment,
     deadline: Moment,
+    begun: bool,
 }
 
 impl Dispatch {
@@ -50,6 +51,22 @@ impl Dispatch {
             boundary: started,
             hook_started: started,
             deadline: started,
+            begun: false,
+        }
+    }
+
+    /// Begins to count time now, on the first call: an awaitable may be made long before it is awaited.
+    pub fn start_now(&mut self) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        // Nobody else has the context yet.
+        if let Some(context) = Arc::get_mut(&mut self.outcome.context) {
+            let now = Moment::now();
+            context.budget_end = now + context.budget_end.since(context.started);
+            context.started = now;
+            self.boundary = now;
         }
     }
 
@@ -66,7 +83,7 @@ impl Dispatch {
                 RunStatus::Disabled
             } else if self.halted && role != Role::Observer {
                 RunStatus::NotReached
-            } else if entry.summary.filtered && !entry.filter.matches(self.outcome.context.as_ref()) {
+            } else if entry.summary.filtered && !self.is_meant(entry) {
                 RunStatus::Filtered
             } else if self.boundary >= self.outcome.context.budget_end {
                 RunStatus::BudgetExhausted
@@ -100,6 +117,13 @@ impl Dispatch {
     #[inline]
     pub fn call(&self) -> Call<'_> {
         Call { context: &self.outcome.context, deadline: self.deadline }
+    }
+
+    /// Whether the filter of a hook matches. A gate also runs where the fields it asks about cannot be read: it is not
+    /// passed over because of what nobody can look at.
+    fn is_meant(&self, entry: &Entry) -> bool {
+        let context = self.outcome.context.as_ref();
+        entry.filter.matches(context) || (entry.meta.role == Role::Gate && context.is_unreadable())
     }
 
     /// The hook whose turn it is. Valid after [`Dispatch::advance`] returned a deadline.

@@ -229,7 +229,7 @@ impl Filter {
         }
         let written: Vec<String> = conditions.iter().map(|c| format!("{} {:?}", c.key, c.pattern)).collect();
         let (fit, tools) = match (conditions.len(), names.len()) {
-            (1, 1) => ("fits", "not the only registered tool".to_owned()),
+            (1, 1) => ("does not fit", "the only registered tool".to_owned()),
             (1, count) => ("fits", format!("none of the {count} registered tools")),
             (_, count) => ("together fit", format!("none of the {count} registered tools")),
         };

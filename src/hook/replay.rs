@@ -276,6 +276,19 @@ impl Replay {
     }
 
     fn decision(&self, outcome: &Outcome) -> Decision {
+        // A gate in shadow mode is tried here: what it would have done is what is asked for.
+        let shadows = || outcome.entries.iter().zip(&outcome.runs);
+        let shadow = shadows().find_map(|(entry, run)| {
+            let (action, reason) = run.extra.as_ref()?.would_halt.as_ref()?;
+            Some((entry.meta.name.as_ref(), *action, reason))
+        });
+        if let (None, Some((name, action, reason))) = (outcome.action, shadow) {
+            return Decision {
+                action: Some(action),
+                reason: Some(self.redactor.redact_text(reason).into_owned()),
+                halted_by: Some(name.to_owned()),
+            };
+        }
         Decision {
             action: outcome.action,
             reason: outcome.reason.as_deref().map(|reason| self.redactor.redact_text(reason).into_owned()),

@@ -83,6 +83,9 @@ fn check_type(field: Field, value: &Value) -> Result<(), String> {
         Field::Decision => "\"allow\" or \"deny\"",
         _ => "a string",
     };
+    if field == Field::Decision && !fits {
+        return Err(format!("decision must be {wanted}, not {value}; to refuse a call, return action \"skip\""));
+    }
     if !fits {
         return Err(format!("{field} must be {wanted}, not {}", kind_of(value)));
     }
@@ -237,6 +240,10 @@ const ACTION_NAMES: &[&str] = &["stop", "skip", "ask", "allow", "warn"];
 fn unknown(what: &str, name: &str, known: &[&'static str]) -> String {
     match did_you_mean(name, known.iter().copied()) {
         Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None if matches!(name, "deny" | "block" | "refuse") => format!(
+            "unknown {what} {name:?}; known: {} (to refuse: \"skip\" where the event allows it, else \"stop\")",
+            known.join(", ")
+        ),
         None => format!("unknown {what} {name:?}; known: {}", known.join(", ")),
     }
 }
@@ -272,7 +279,14 @@ mod tests {
             (json!({"tool_arguments": "ls"}), "tool_arguments must be an object, not a string"),
             (json!({"reason": "x"}), "reason without an action; add one of stop, skip, ask, allow, warn"),
             (json!({"system_message": 3}), "system_message must be a string, not a number"),
-            (json!({"decision": "maybe"}), "decision must be \"allow\" or \"deny\", not a string"),
+            (
+                json!({"decision": "block"}),
+                "decision must be \"allow\" or \"deny\", not \"block\"; to refuse a call, return action \"skip\"",
+            ),
+            (
+                json!({"action": "deny"}),
+                "unknown action \"deny\"; known: stop, skip, ask, allow, warn (to refuse: \"skip\" where the event allows it, else \"stop\")",
+            ),
         ] {
             assert_eq!(read(value).unwrap_err(), message);
         }

@@ -1,11 +1,14 @@
 //! Commands as hooks: the event as JSON on standard input, the answer on standard output and in the exit code.
 
 use std::any::Any;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::context::EventContext;
@@ -128,6 +131,36 @@ fn read(output: &ProcessOutput) -> Result<HookReply, HookFailure> {
     }
 }
 
+/// An object in which no key stands twice: of two answers in one, neither may win in silence.
+struct Distinct(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Distinct;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Distinct, A::Error> {
+                let mut object = Map::new();
+                while let Some((key, value)) = access.next_entry::<String, Value>()? {
+                    if object.contains_key(&key) {
+                        return Err(A::Error::custom(format!("the key {key:?} stands twice in its JSON")));
+                    }
+                    object.insert(key, value);
+                }
+                Ok(Distinct(object))
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
+    }
+}
+
 /// The one JSON object of an output: it stands at the end with only white space after it; lines before it that hold no
 /// JSON are noise, which is noted; another complete object before it makes two documents, which is a failure.
 fn last_object(stdout: &[u8]) -> Result<(Map<String, Value>, Vec<String>), String> {
@@ -141,9 +174,9 @@ fn last_object(stdout: &[u8]) -> Result<(Map<String, Value>, Vec<String>), Strin
     while !rest.trim_start().is_empty() {
         let start = rest.trim_start();
         if start.starts_with('{') {
-            let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Map<String, Value>>();
+            let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Distinct>();
             match stream.next() {
-                Some(Ok(object)) => {
+                Some(Ok(Distinct(object))) => {
                     if found.is_some() {
                         return Err("it printed two JSON documents; print one".into());
                     }
@@ -154,6 +187,7 @@ fn last_object(stdout: &[u8]) -> Result<(Map<String, Value>, Vec<String>), Strin
                 Some(Err(error)) if error.is_eof() => {
                     return Err(format!("its JSON ends too early ({error})"));
                 }
+                Some(Err(error)) if error.is_data() => return Err(error.to_string()),
                 // A line that only looks like JSON, such as `{noise}`; whether that is all there is shows at the end.
                 _ => {}
             }
@@ -233,6 +267,11 @@ mod tests {
         ] {
             assert_eq!(read_text(text).unwrap_err(), message);
         }
+        assert!(
+            read_text("{\"action\": \"skip\", \"action\": \"allow\"}")
+                .unwrap_err()
+                .starts_with("the key \"action\" stands twice in its JSON")
+        );
         assert!(read_text("{\"action\": \"sk").unwrap_err().starts_with("its JSON ends too early"));
         assert!(last_object(b"{}\xff").unwrap_err().starts_with("its standard output is not UTF-8 (byte 2 of 3)"));
     }

@@ -127,6 +127,14 @@ pub fn proxy<'py>(future: &Bound<'py, PyAny>, deadline: Moment) -> PyResult<Opti
     Ok((!proxy.is_none()).then_some(proxy))
 }
 
+/// Keeps a coroutine that does not end for as long as the process lives.
+pub fn abandon(py: Python<'_>, coroutine: &Bound<'_, PyAny>) {
+    static KEEP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if let Err(error) = helper(py, &KEEP, "abandon").and_then(|keep| keep.call1((coroutine,))) {
+        error.write_unraisable(py, None);
+    }
+}
+
 /// A new `asyncio.CancelledError`.
 pub fn cancelled_error(py: Python<'_>) -> Result<PyErr, PyErr> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

@@ -16,6 +16,17 @@ use crate::hook::{Foreign, Payload, PayloadError};
 /// How deep nested data may be before it is taken for a cycle.
 const MAX_DEPTH: usize = 200;
 
+/// Text from Python, whatever is in it.
+pub struct Text(pub String);
+
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Text(text_of(&object.cast::<PyString>()?.to_owned())?))
+    }
+}
+
 /// A Python object as JSON. Lone surrogates become the replacement character.
 pub fn to_json(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     read(object, 0)
@@ -68,7 +79,8 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     read(&plain, depth + 1)
 }
 
-fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
+/// A Python string as UTF-8; lone surrogates, which have no UTF-8 form, become the replacement character.
+pub fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
         // Lone surrogates: the only strings that have no UTF-8 form.

@@ -181,6 +181,9 @@ impl AsyncCall {
     /// Ends a coroutine that does not end when it is cancelled.
     fn give_up<'py>(&self, py: Python<'py>) -> function::Called<'py> {
         self.close(py);
+        // Whoever drops the last reference runs what the coroutine does when it is finalised, which for one that
+        // swallows everything never ends: so the last reference is never dropped.
+        bridge::abandon(py, self.coroutine.bind(py));
         Err(HookFailure::Timeout("it did not end when it was cancelled at its deadline, and was abandoned".into()))
     }
 
@@ -257,6 +260,7 @@ impl Arun {
             }
             State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
         };
+        dispatch.start_now();
         let mut watch = Watch::open(py)?;
         let mut sent = Some(sent);
         loop {

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::convert::to_python;
+use super::convert::{text_of, to_python};
 use super::message::{PyMessage, PyToolCall, PyUsage, content_from};
 use crate::message::{Message, ToolCall};
 use crate::model::{FailureKind, ModelFailure, Reply, Request, Scripted, Step, StopReason};
@@ -114,7 +114,8 @@ impl PyRequest {
 
     fn __repr__(&self) -> String {
         let messages = self.0.all_messages().count();
-        format!("<Request to {:?}: {messages} messages, {} tools>", self.0.model.as_deref(), self.0.tools.len())
+        let model = self.0.model.as_deref().unwrap_or("no model");
+        format!("<Request to {model}: {messages} messages, {} tools>", self.0.tools.len())
     }
 }
 
@@ -124,7 +125,7 @@ pub fn reply_from(object: &Bound<'_, PyAny>) -> PyResult<Reply> {
         return Ok(reply.get().0.clone());
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Reply::text(text.to_str()?));
+        return Ok(Reply::text(text_of(text)?));
     }
     if let Ok(call) = object.cast::<PyToolCall>() {
         return Ok(Reply::tool_calls(vec![call.get().0.clone()]));
@@ -190,10 +191,5 @@ impl PyScript {
     #[getter]
     fn remaining(&self) -> usize {
         self.0.remaining()
-    }
-
-    /// The same script from its beginning.
-    fn rewound(&self) -> Self {
-        PyScript(Arc::new(self.0.rewound()))
     }
 }

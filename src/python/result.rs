@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value};
 
-use super::convert::{to_json, to_python};
+use super::convert::{Text, to_json, to_python};
 use crate::hook::{Action, HookResult};
 
 /// What a hook wants changed or decided.
@@ -94,37 +94,41 @@ fn decide(action: Action, reason: String) -> PyHookResult {
 
 /// Stop the step and the pipeline it belongs to.
 #[pyfunction]
-pub fn stop(reason: String) -> PyHookResult {
-    decide(Action::Stop, reason)
+pub fn stop(reason: Text) -> PyHookResult {
+    decide(Action::Stop, reason.0)
 }
 
 /// Leave out this step; its siblings go on.
 #[pyfunction]
-pub fn skip(reason: String) -> PyHookResult {
-    decide(Action::Skip, reason)
+pub fn skip(reason: Text) -> PyHookResult {
+    decide(Action::Skip, reason.0)
 }
 
 /// Let a person decide.
 #[pyfunction]
-pub fn ask(reason: String) -> PyHookResult {
-    decide(Action::Ask, reason)
+pub fn ask(reason: Text) -> PyHookResult {
+    decide(Action::Ask, reason.0)
 }
 
 /// No objection; recorded. Never beats an ask or a refusal of another hook.
 #[pyfunction]
 #[pyo3(signature = (reason=None))]
-pub fn allow(reason: Option<String>) -> PyHookResult {
-    PyHookResult(HookResult { action: Some(Action::Allow), reason, ..HookResult::default() })
+pub fn allow(reason: Option<Text>) -> PyHookResult {
+    PyHookResult(HookResult {
+        action: Some(Action::Allow),
+        reason: reason.map(|reason| reason.0),
+        ..HookResult::default()
+    })
 }
 
 /// Let it through with a warning that is recorded and shown to the user.
 #[pyfunction]
-pub fn warn(reason: String) -> PyHookResult {
-    decide(Action::Warn, reason)
+pub fn warn(reason: Text) -> PyHookResult {
+    decide(Action::Warn, reason.0)
 }
 
 /// Send the turn back to the model with this feedback.
 #[pyfunction]
-pub fn retry(feedback: String) -> PyHookResult {
-    PyHookResult(HookResult { retry_feedback: Some(feedback), ..HookResult::default() })
+pub fn retry(feedback: Text) -> PyHookResult {
+    PyHookResult(HookResult { retry_feedback: Some(feedback.0), ..HookResult::default() })
 }

@@ -12,7 +12,7 @@ use crate::agent::{Clock, FixedClock, Session, SessionError, SessionOptions};
 use crate::message::Timestamp;
 
 /// A conversation and where it is kept.
-#[pyclass(frozen, name = "Session", module = "hookwright")]
+#[pyclass(frozen, weakref, name = "Session", module = "hookwright")]
 pub struct PySession(pub Arc<Session>);
 
 /// The exception for a session's error: `SessionBusy` where somebody else uses it.

@@ -146,6 +146,8 @@ def replay(path: Path, project: Path, no_user: bool, trust_once: bool, shell: bo
     report = _loaded(project, no_user, trust_once).replay(path, shell=shell)
     for line in report.lines:
         click.echo(printable(line))
+    if not report.events and report.bad_lines:
+        raise click.UsageError(f"{path} is not a record: none of its lines is an event that a chain recorded")
     sys.exit(1 if report.differences else 0)
 
 
