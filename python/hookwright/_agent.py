@@ -68,14 +68,14 @@ class RunStream:
 
     __module__ = "hookwright"
 
-    def __init__(self, agent: Agent, text: str, session: Session | None) -> None:
+    def __init__(self, agent: Agent, text: str, session: Session | None, hold_text: bool = False) -> None:
         self._agent = agent
-        self._events = self._run(text, session)
+        self._events = self._run(text, session, hold_text)
         self.result: RunResult | None = None
 
-    async def _run(self, text: str, session: Session | None) -> AsyncGenerator[RunEvent, None]:
+    async def _run(self, text: str, session: Session | None, hold_text: bool) -> AsyncGenerator[RunEvent, None]:
         _aio._refuse_foreign_loop()
-        with self._agent._work(text, session, watched=True) as work:
+        with self._agent._work(text, session, watched=True, hold_text=hold_text) as work:
             events = stream_events(work)
             try:
                 async for event in events:
@@ -126,7 +126,8 @@ class Agent:
         approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``False``, or
             ``(False, "why")``; sync or async. Without one, such calls are denied.
         approval_timeout: seconds to wait for it; then the call is denied.
-        cwd: the working directory of its tools; the session's by default.
+        cwd: the working directory that hooks run in and that hooks and tools are told; the session's by default.
+            Workspace tools work in their own root.
         max_rounds: requests to the model in one turn.
         max_calls_per_turn: tool calls in one turn.
         max_repeated_calls: the same call so many times in a row ends the turn; ``None`` for no limit.
@@ -248,13 +249,19 @@ class Agent:
                 raise
             return self._check(job.result())
 
-    def stream(self, text: str, *, session: Session | None = None) -> RunStream:
+    def stream(self, text: str, *, session: Session | None = None, hold_text: bool = False) -> RunStream:
         """Runs one turn and tells what happens: ``async for event in agent.stream("…")``.
 
         Pieces of text are provisional; the message that follows them is what counts. The stream's ``result`` is the
         `RunResult` when it is over.
+
+        Args:
+            text: what the user says.
+            session: another conversation than the agent's own.
+            hold_text: tell text only when hooks on ``post_llm_response`` have seen the whole reply, so that what they
+                take out is never shown.
         """
-        return RunStream(self, text, session)
+        return RunStream(self, text, session, hold_text)
 
     def cancel(self) -> None:
         """Ends every run of this agent that is going on; each returns a result with status ``"cancelled"``."""
@@ -348,7 +355,15 @@ class Agent:
         return config
 
     @contextlib.contextmanager
-    def _work(self, text: str, session: Session | None, watched: bool = False, detached: bool = False) -> Any:
+    def _work(
+        self,
+        text: str,
+        session: Session | None,
+        *,
+        watched: bool = False,
+        hold_text: bool = False,
+        detached: bool = False,
+    ) -> Any:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
@@ -357,7 +372,7 @@ class Agent:
             source = session.source
             self._begun.add(session.id)
             _open_agents.add(self)
-        turn = self._config(session).begin(text, watched=watched, source=source)
+        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source)
         running = Running(turn, detached=detached)
         self._running.add(running)
         try:

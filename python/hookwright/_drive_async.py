@@ -18,7 +18,8 @@ from . import _aio, _native, _workers
 from ._functions import is_coroutine_function
 from ._models import FunctionModel
 from ._native import RunEvent, RunResult, WorkspaceTool
-from ._work import Call, CallAnswer, Work, decision, failed_decision, is_awaitable, segments
+from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, segments
+from ._work import call as call_here
 
 #: How often an event loop in a notebook wakes up to see an interrupt, in seconds.
 _HEARTBEAT = 0.05
@@ -28,69 +29,96 @@ _GRACE = 0.05
 
 async def drive(work: Work) -> RunResult:
     """Runs a turn to its end on the running loop."""
-    async for _ in _steps(work):
-        pass
-    assert work.running.result is not None
-    return work.running.result
+    course = _Course(work)
+    while not course.is_over():
+        await course.go_on()
+    return course.result()
 
 
 async def stream(work: Work) -> AsyncGenerator[RunEvent, None]:
     """The same, telling what happens. Closing it early cancels the turn."""
-    steps = _steps(work)
-    try:
-        async for _ in steps:
-            for event in work.turn.events():
-                yield event
-    finally:
-        await steps.aclose()
-
-
-async def _steps(work: Work) -> AsyncGenerator[None, None]:
-    turn, running = work.turn, work.running
-    saved: BaseException | None = None
-    abandoned = False
-    step = turn.start(False)
+    course = _Course(work)
+    watched = True
     while True:
-        if not isinstance(saved, GeneratorExit):
+        if watched:
             try:
-                yield
+                for event in work.turn.events():
+                    yield event
             except GeneratorExit as error:
                 # Whoever watched has gone. Things can still be awaited, so hooks hear of the end.
-                saved = error
-                if step[0] != "done":
-                    _close_unawaited(step)
-                    step = turn.cancelled(False)
-        kind, payload = step
-        if kind == "done":
-            running.result = payload
-            break
-        if abandoned:
-            # Whoever awaited this is gone and nothing can be awaited any more: the turn is closed without hooks.
-            _close_unawaited(step)
-            step = turn.cancelled(False)
-            continue
+                watched = False
+                course.leave(error)
+        if course.is_over():
+            course.result()
+            return
+        await course.go_on()
+
+
+class _Course:
+    """Where a turn is. No generator: closing a coroutine that awaits one does not reach what it waits for.
+
+    Closing a coroutine closes what it waits for first, from the inside out, and throws away what that returns.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._ended_by: BaseException | None = None
+        self._step = work.turn.start(False)
+
+    def is_over(self) -> bool:
+        return bool(self._step[0] == "done")
+
+    def result(self) -> RunResult:
+        """What came of it; raises what ended it, unless that was `Agent.cancel`."""
+        result: RunResult = self._step[1]
+        self._work.running.result = result
+        if self._ended_by is not None and not self._work.running.take_back(self._ended_by):
+            raise self._ended_by
+        return result
+
+    def leave(self, error: BaseException) -> None:
+        """Cancels the turn between two steps."""
+        self._ended_by = self._ended_by or error
+        if not self.is_over():
+            self._cancel_step()
+
+    def _cancel_step(self) -> None:
+        kind, payload = self._step
+        if kind == "await":
+            payload.close()  # Nobody awaits it any more.
+        self._step = self._work.turn.cancelled(False)
+
+    def _abandon(self, error: GeneratorExit) -> None:
+        """Closes the turn without hooks: whoever awaited it is gone, and nothing can be awaited any more."""
+        self.leave(error)
+        while not self.is_over():
+            self._cancel_step()
+
+    async def go_on(self) -> None:
+        """Does what the turn asks for next."""
+        try:
+            await self._go_on()
+        except GeneratorExit as error:
+            self._abandon(error)
+            self.result()
+
+    async def _go_on(self) -> None:
+        turn = self._work.turn
+        kind, payload = self._step
         try:
             with _heartbeat():
                 if kind == "calls":
-                    answers, broken = await _run_calls(work, payload)
-                    if broken is not None:
-                        saved = saved or broken
-                        abandoned = isinstance(broken, GeneratorExit)
-                    step = turn.calls(answers, broken is not None, False)
+                    answers, broken = await _run_calls(self._work, payload)
+                    self._ended_by = self._ended_by or broken
+                    self._step = turn.calls(answers, broken is not None, False)
                 else:
-                    step = await _perform(work, kind, payload)
+                    self._step = await _perform(self._work, kind, payload)
+        except GeneratorExit:
+            raise
         except BaseException as error:
             # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
-            saved = saved or error
-            abandoned = abandoned or isinstance(error, GeneratorExit)
-            step = turn.cancelled(False)
-    if saved is not None and not running.take_back(saved):
-        raise saved
-
-
-def _close_unawaited(step: Any) -> None:
-    if step[0] == "await":
-        step[1].close()
+            self._ended_by = self._ended_by or error
+            self._step = turn.cancelled(False)
 
 
 async def _perform(work: Work, kind: str, payload: Any) -> Any:
@@ -100,8 +128,8 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
     if kind == "model":
         try:
             ended, reply = await _ask_model(work, payload)
-        except Exception as error:
-            return turn.failed(error, False)
+        except Failed as failed:
+            return turn.failed(failed.error, False)
         return turn.reply(reply, False) if ended else turn.out_of_time(False)
     call, reason = payload
     answer, why = await _approve(work, call, reason)
@@ -112,9 +140,9 @@ async def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
     """The reply, and whether there is one in time."""
     model = work.agent.model
     if not isinstance(model, FunctionModel):
-        return True, model.answer(request)
+        return True, call_here(model.answer, request)
     if model.inline and not model.is_async:
-        reply = model.function(request)
+        reply = call_here(model.function, request)
         return (True, reply) if not is_awaitable(reply) else await _within(lambda: reply, work.seconds())
     return await _elsewhere(model.function, (request,), is_async=model.is_async, seconds=work.seconds())
 
@@ -141,8 +169,8 @@ async def _elsewhere(
 
 
 async def _in_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What a function returns on a worker thread. Whatever it raises, the cancellation of a task of its own included,
-    is its failure and not the caller's."""
+    """What a function returns on a worker thread. Whatever it raises is its failure: nothing there is meant for the
+    caller."""
 
     def call() -> tuple[Any, BaseException | None]:
         try:
@@ -152,7 +180,7 @@ async def _in_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -
 
     value, error = await _workers.in_thread(call, ())
     if error is not None:
-        raise _own(error)
+        raise Failed(error)
     return value
 
 
@@ -166,9 +194,11 @@ async def _within(function: Callable[[], Awaitable[Any]], seconds: float | None)
             return await function()
         except (KeyboardInterrupt, GeneratorExit):
             raise
+        except Failed as failed:
+            failure.append(failed.error)
         except BaseException as error:
             failure.append(error)
-            return None
+        return None
 
     task = asyncio.ensure_future(call())
     try:
@@ -185,20 +215,8 @@ async def _within(function: Callable[[], Awaitable[Any]], seconds: float | None)
         await asyncio.wait([task], timeout=_GRACE)
         raise
     if failure:
-        raise _own(failure[0])
+        raise Failed(failure[0])
     return True, task.result()
-
-
-class _OwnFailure(Exception):
-    """Stands for what a user's function raised that is no `Exception`, so that it is not taken for the caller's."""
-
-
-def _own(error: BaseException) -> Exception:
-    if isinstance(error, Exception):
-        return error
-    stand_in = _OwnFailure(str(error))
-    stand_in.__cause__ = error
-    return stand_in
 
 
 async def _run_calls(work: Work, calls: Sequence[Call]) -> tuple[list[CallAnswer], BaseException | None]:
@@ -248,10 +266,8 @@ async def _run_call(work: Work, call: Call) -> CallAnswer:
         else:
             ended, value = await _await_tool(work, tool, arguments, call_id)
             kind = "value"
-    except _OwnFailure as error:
-        return "error", error.__cause__, time.perf_counter() - began
-    except Exception as error:
-        return "error", error, time.perf_counter() - began
+    except Failed as failed:
+        return "error", failed.error, time.perf_counter() - began
     return (kind, value, time.perf_counter() - began) if ended else work.overdue(tool, began)
 
 
@@ -259,18 +275,9 @@ async def _await_tool(work: Work, tool: Any, arguments: dict[str, Any], call_id:
     context = work.context(call_id)
     seconds = work.seconds(tool.timeout)
     if tool.inline and not tool.is_async and tool.timeout is None:
-        value = _inline(tool, arguments, context)
+        value = call_here(tool.invoke, arguments, context)
         return (True, value) if not is_awaitable(value) else await _within(lambda: value, seconds)
     return await _elsewhere(tool.invoke, (arguments, context), is_async=tool.is_async, seconds=seconds)
-
-
-def _inline(tool: Any, arguments: dict[str, Any], context: Any) -> Any:
-    try:
-        return tool.invoke(arguments, context)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise _own(error) from None if isinstance(error, Exception) else error
 
 
 async def _await_native(
@@ -303,10 +310,8 @@ async def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]
         ended, answer = await _elsewhere(
             approver, (request,), is_async=is_coroutine_function(approver), seconds=seconds
         )
-    except _OwnFailure as error:
-        return failed_decision(error.__cause__ or error)
-    except Exception as error:
-        return failed_decision(error)
+    except Failed as failed:
+        return failed_decision(failed.error)
     return decision(answer) if ended else ("late", None)
 
 

@@ -13,7 +13,8 @@ from ._background import Job, on_loop, on_thread
 from ._functions import is_coroutine_function
 from ._models import FunctionModel
 from ._native import RunResult, WorkspaceTool
-from ._work import Call, CallAnswer, Work, decision, failed_decision, is_awaitable, segments
+from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, segments
+from ._work import call as call_here
 
 
 def drive_blocking(work: Work) -> RunResult:
@@ -54,8 +55,8 @@ def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
     if kind == "model":
         try:
             ended, reply = _ask_model(work, payload)
-        except Exception as error:
-            return functools.partial(turn.failed, error, True)
+        except Failed as failed:
+            return functools.partial(turn.failed, failed.error, True)
         return functools.partial(turn.reply, reply, True) if ended else functools.partial(turn.out_of_time, True)
     call, reason = payload
     answer, why = _approve(work, call, reason)
@@ -66,9 +67,9 @@ def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
     """The reply, and whether there is one in time."""
     model = work.agent.model
     if not isinstance(model, FunctionModel):
-        return True, model.answer(request)
+        return True, call_here(model.answer, request)
     if model.inline and not model.is_async:
-        reply = model.function(request)
+        reply = call_here(model.function, request)
         if not is_awaitable(reply):
             return True, reply
         task = _Elsewhere(lambda: reply, is_async=True)
@@ -90,8 +91,8 @@ def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]:
         return "late", None
     try:
         return decision(task.value())
-    except Exception as error:
-        return failed_decision(error)
+    except Failed as failed:
+        return failed_decision(failed.error)
 
 
 def _run_calls(work: Work, calls: Sequence[Call]) -> tuple[list[CallAnswer], BaseException | None]:
@@ -145,11 +146,9 @@ def _begin(work: Work, call: Call, woken: threading.Event) -> _Pending | CallAns
     if tool.inline and not tool.is_async and tool.timeout is None:
         began = time.perf_counter()
         try:
-            value = tool.invoke(arguments, context)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            return "error", error, time.perf_counter() - began
+            value = call_here(tool.invoke, arguments, context)
+        except Failed as failed:
+            return "error", failed.error, time.perf_counter() - began
         if not is_awaitable(value):
             return "value", value, time.perf_counter() - began
         task = _Elsewhere(lambda: value, is_async=True, woken=woken)
@@ -178,18 +177,12 @@ class _Pending:
             seconds = self._task.ended_at - self._began
             try:
                 return self._task.kind, self._task.value(), seconds
-            except _Raised as raised:
-                return "error", raised.__cause__, seconds
-            except Exception as error:
-                return "error", error, seconds
+            except Failed as failed:
+                return "error", failed.error, seconds
         if self.end is None or time.monotonic() < self.end:
             return None
         self.give_up()
         return self._work.overdue(self._tool, self._began)
-
-
-class _Raised(Exception):
-    """Stands for what a user's function raised that is no `Exception`: it is its failure and not this thread's end."""
 
 
 class _Elsewhere:
@@ -233,10 +226,9 @@ class _Elsewhere:
         return False
 
     def value(self) -> Any:
-        """What it returned; raises what it raised."""
-        error = self._job.error
-        if error is not None and not isinstance(error, Exception):
-            raise _Raised(f"{type(error).__name__}: {error}") from error
+        """What it returned; raises `Failed` with what it raised."""
+        if self._job.error is not None:
+            raise Failed(self._job.error)
         return self._job.result()
 
 

@@ -831,7 +831,9 @@ class TurnConfig:
         limits: Any,
         script: Script | None,
     ) -> Self: ...
-    def begin(self, text: str, *, watched: bool = False, source: str | None = None) -> Turn: ...
+    def begin(
+        self, text: str, *, watched: bool = False, hold_text: bool = False, source: str | None = None
+    ) -> Turn: ...
 
 @final
 class Turn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,29 @@ def segments(calls: Sequence[Call]) -> Iterator[Sequence[int]]:
         yield [position]
     if group:
         yield group
+
+
+class Failed(Exception):
+    """Stands for what a user's function raised, an exit or the cancellation of a task of its own included, so that it
+    is not taken for the end of whoever called it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a user's function on this thread.
+
+    Raises:
+        Failed: with what it raised, but for an interrupt, which is meant for this thread.
+    """
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise Failed(error) from None
 
 
 def is_awaitable(value: Any) -> bool:

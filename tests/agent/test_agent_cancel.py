@@ -57,12 +57,12 @@ class Scene:
 
     def hook_in_a_thread(self) -> None:
         self.hooks.add(self._block, "pre_llm_request", name="waits", isolate="thread")
-        self._agent(hw.Scripted(["never", "next"]))
+        self._agent(hw.Scripted(["next"]))
 
     def shell_hook(self) -> None:
         self.hooks.add(hw.ShellHook("pre_send_message", "sleep 30", name="waits"))
         self.hooks.add(lambda event: self.reached.set(), "pre_send_message", name="first", order=-1)
-        self._agent(hw.Scripted(["never", "next"]))
+        self._agent(hw.Scripted(["next"]))
 
     def sync_tool(self) -> None:
         self._agent(tools=[hw.tool(lambda: self._block(), name="wait")])

@@ -57,7 +57,7 @@ def test_calls_in_the_middle_of_a_reply(run: Run, probe: Probe) -> None:
 
 
 def test_the_same_call_three_times_in_a_row(run: Run, probe: Probe) -> None:
-    _agent, result, events = limited(run, probe, (call(text="same") for _ in itertools.count()))
+    _, result, events = limited(run, probe, (call(text="same") for _ in itertools.count()))
     assert (result.status, result.limit) == ("limit", "repeated_call")
     assert events == [("repeated_call", 3, 3)]
     assert probe.entered == ["same", "same"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -175,3 +176,35 @@ def test_what_a_hook_makes_of_the_users_words_is_what_is_kept(run: Run, session:
     result = run(agent, f"my key is {SECRET}")
     assert agent.history[0].text == "my key is [redacted]"
     assert SECRET not in everything_shown(agent, result)
+
+
+def test_arguments_that_hooks_never_saw_are_not_stored(run: Run, session: hw.Session) -> None:
+    chain = hw.HookChain()
+    chain.add(lambda event: hw.stop("enough"), "pre_tool_batch", name="enough")
+    chain.add(lambda event: {"tool_arguments": {"text": "[redacted]"}}, "pre_tool_execution", name="redact")
+
+    @hw.tool(inline=True)
+    def say(text: str) -> str:
+        return text
+
+    agent = hw.Agent(hw.Scripted([call("say", text=SECRET), "never"]), tools=[say], hooks=chain, session=session)
+    result = run(agent, "go")
+    assert result.status == "stopped"
+    assert SECRET not in session.path.joinpath("transcript.jsonl").read_text(encoding="utf-8")
+    assert [message.role for message in session.messages] == ["user", "assistant", "tool"]
+
+
+def test_held_text_is_told_only_as_hooks_left_it(session: hw.Session) -> None:
+    chain = hw.HookChain()
+    chain.add(
+        lambda event: {"assistant_output": event.assistant_output.replace(SECRET, "[redacted]")},
+        "post_llm_response",
+        name="redact",
+    )
+
+    async def texts(hold_text: bool) -> list[str]:
+        agent = hw.Agent(hw.Scripted([f"it is {SECRET}"]), hooks=chain)
+        return [event.delta async for event in agent.stream("go", hold_text=hold_text) if event.type == "text"]
+
+    assert asyncio.run(texts(True)) == ["it is [redacted]"]
+    assert asyncio.run(texts(False)) == [f"it is {SECRET}"]

@@ -209,6 +209,7 @@ impl Run {
     /// Writes the reply, with the arguments that hooks left.
     fn store(&mut self, batch: &mut Batch) -> Result<(), Ending> {
         if !batch.stored {
+            self.hide_unseen_arguments(batch);
             batch.stored = true;
             self.append(batch.message.clone())?;
         }
@@ -426,6 +427,20 @@ impl Run {
             &ToolError::new(ToolErrorCode::Denied, format!("The call was not run: {why}.")),
             "not_run",
         )
+    }
+
+    /// Arguments that hooks would have seen, and perhaps taken something out of, are not kept if they have not: the turn
+    /// ended before their call's turn came.
+    fn hide_unseen_arguments(&self, batch: &mut Batch) {
+        let listening = self.config.chain.as_ref().is_some_and(|chain| chain.listens(Event::PreToolExecution));
+        if !listening {
+            return;
+        }
+        for (call, state) in batch.message.tool_calls.iter_mut().zip(&batch.states) {
+            if matches!(state, State::Open) {
+                call.set_arguments(Map::new());
+            }
+        }
     }
 
     fn close_with(&mut self, batch: &mut Batch, error: &ToolError, cause: &'static str) -> Result<(), Ending> {

@@ -35,6 +35,7 @@ pub(super) struct Run {
     began: Instant,
     cancelled: bool,
     streamed: bool,
+    hold_text: bool,
 }
 
 /// Runs a turn to its end.
@@ -61,6 +62,7 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         began,
         cancelled: false,
         streamed: input.streamed,
+        hold_text: input.hold_text,
     };
     let ending = match run.config.session.begin_turn() {
         Err(error) => return run.result(Ending::Session(Arc::new(error))),
@@ -237,7 +239,9 @@ impl Run {
         self.unique_ids(&mut reply);
         let said = reply.content.text().into_owned();
         if self.streamed && !said.is_empty() {
-            self.port.emit(|| RunEvent::Text { delta: said.clone() });
+            if !self.hold_text {
+                self.port.emit(|| RunEvent::Text { delta: said.clone() });
+            }
             self.notify(Event::TextDelta, |_| vec![(Field::Delta, said.as_str().into())]).await?;
         }
         let cut_off = reply.stop_reason == crate::model::StopReason::Length;
@@ -267,6 +271,10 @@ impl Run {
             feedback = outcome.feedback();
         }
         self.text = message.text().into_owned();
+        if self.hold_text && !self.text.is_empty() {
+            let delta = self.text.clone();
+            self.port.emit(|| RunEvent::Text { delta });
+        }
         let mut batch = Batch::new(message, cut_off);
         if let Some(outcome) = &outcome
             && let Err(ending) = self.end_if_stopped(outcome)

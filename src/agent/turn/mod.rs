@@ -85,6 +85,8 @@ pub struct TurnInput {
     pub sender: Option<String>,
     /// Whether somebody watches the reply come in.
     pub streamed: bool,
+    /// Whether text is told only when hooks have seen the whole reply.
+    pub hold_text: bool,
     /// How the session came to be, if this is its first turn here: `new`, `resumed` or `forked`.
     pub session_source: Option<String>,
 }
