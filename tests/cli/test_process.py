@@ -63,7 +63,7 @@ def test_check_trust_list_run_record_and_replay_from_the_shell(project: Path) ->
         (["hooks", "run", "stop", "--trust", "--field", "oops=1"], 2),
         (["hooks", "run", "stop", "--trust", "--input", "gates.py"], 2),
         (["hooks", "replay", "nowhere.jsonl", "--trust"], 2),
-        (["hooks", "replay", "gates.py", "--trust"], 0),
+        (["hooks", "replay", "gates.py", "--trust"], 2),
         (["trust", "/"], 3),
         (["hooks", "explain", "stop"], 3),
     ],

@@ -205,7 +205,7 @@ def add(chain: hw.HookChain, kind: str, failure: Failure, event: str, name: str 
     """Adds a hook of this kind that fails in this way; the chain's budget is set as the failure needs it."""
     chain.budget = failure.budget
     if failure.budget < 1:
-        chain.add(_spin, event, name="slow", order=-1)
+        chain.add(_spin, event, name=f"slow {event}", order=-1)
     if kind == "shell":
         assert failure.command is not None
         chain.add(hw.ShellHook(event, failure.command, name=name, timeout=failure.timeout, **options))
