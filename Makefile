@@ -80,7 +80,7 @@ test: environment ## Run the tests of the core, of its documentation, and of the
 	fi
 	cargo test --doc --no-default-features
 	$(call build_extension,$(TEST_PROFILE))
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'slow or not slow' $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: environment ## Check formatting, clippy, ruff, types and stubs
