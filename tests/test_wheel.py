@@ -8,6 +8,8 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -23,6 +25,7 @@ def _run(*words: str | Path, cwd: Path, **environment: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.timeout(900)
 def test_the_wheel_installs_into_an_empty_environment_and_its_demo_holds(tmp_path: Path) -> None:
     built = _run(sys.executable, "-m", "maturin", "build", "--profile", "dev", "--out", tmp_path, cwd=ROOT)
     assert built.returncode == 0, built.stderr

@@ -157,6 +157,7 @@ def test_a_generator_may_make_steps() -> None:
         agent.run_sync("hello")
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("entrance", ["run", "run_sync"])
 def test_fifty_exits_with_a_run_pending_are_clean(entrance: str) -> None:
     code = f"""
