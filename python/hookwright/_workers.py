@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
+from . import _aio
 from ._watchdog import Deadline
 
 T = TypeVar("T")
@@ -161,17 +162,7 @@ def call_in_thread(function: Callable[..., T], arguments: tuple[Any, ...], secon
 
 async def in_thread(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     """Awaits ``function`` on a worker thread; when the wait is cancelled, the thread is left behind."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[None] = loop.create_future()
-
-    def done() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # The loop was closed: nobody waits any more.
-            loop.call_soon_threadsafe(done)
-
+    future, wake = _aio.open_future()
     context = contextvars.copy_context()
     job = _Job(lambda: context.run(function, *arguments), wake)
     _pool.submit(job)
