@@ -7,6 +7,7 @@
 //! - [`process`]: the one runner for child processes
 //! - [`message`]: messages, tool calls, token usage and the history they form
 //! - [`hook`]: the hook chain, which everything else is built on
+//! - [`gate`]: what a tool call may do; shell commands are parsed, not guessed
 //! - [`model`]: what models are asked and answer; a model that answers from a script
 //! - [`agent`]: sessions, their transcripts, the limits of a turn
 //! - [`tool`]: what a model can call: the trait, arguments against their schema, the workspace tools
@@ -17,6 +18,7 @@
 compile_error!("hookwright runs on Linux and macOS: it starts and ends groups of processes");
 
 pub mod agent;
+pub mod gate;
 pub mod hook;
 pub mod message;
 pub mod model;

@@ -1,0 +1,16 @@
+//! What would this command do? Pure: nothing is run, read or looked up outside the text.
+//!
+//! [`analyze`] parses the text as bash does, walks every construct in which a command can hide, and judges each simple
+//! command by the [`CommandTable`], which is data. Everything that is not proven read-only is not read-only.
+//!
+//! The rooms: `analysis` (what comes out), `guard` (texts that are not parsed at all), `parse` (the only file that
+//! names the parser), `word` (what a word can become), `walk` (every construct), `table` (programs as data), `program`
+//! (what data cannot say: the small languages of sed, awk, find, …).
+
+mod analysis;
+mod table;
+mod word;
+
+pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
+pub use table::CommandTable;
+pub use word::{Value, Word};
