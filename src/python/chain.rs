@@ -186,9 +186,10 @@ fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, P
         "agent" => scope.agent = AgentIdentity { name: common(name, value)?, ..AgentIdentity::default() },
         "cwd" => scope.cwd = common(name, value)?,
         "continuation" => scope.continuation = common(name, value)?,
+        "mode" => scope.mode = common(name, value)?,
         other => {
             let own = event.spec().readable.iter().map(|field| field.as_str());
-            let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
+            let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation", "mode"]).collect();
             let hint = match did_you_mean(other, known.iter().copied()) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("it carries: {}", known.join(", ")),
@@ -241,6 +242,10 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
             Some(hook) => {
                 watch.disarm(py)?;
                 hook.call_blocking(py, &mut watch, &mut arguments, &call)
+            }
+            None if dispatch.entry().hook.is_immediate() => {
+                watch.disarm(py)?;
+                dispatch.entry().hook.call(call)
             }
             None => {
                 watch.disarm(py)?;
