@@ -230,7 +230,14 @@ fn has_glob(part: &str) -> bool {
 
 /// The pattern that matches exactly this path.
 pub(super) fn escape(path: &str) -> String {
-    globset::escape(path)
+    let mut escaped = String::with_capacity(path.len());
+    for c in path.chars() {
+        if has_glob(c.encode_utf8(&mut [0; 4])) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 fn compile(glob: &str) -> Result<GlobMatcher, String> {
@@ -273,6 +280,7 @@ mod tests {
             ("/etc/*", "/etc/passwd", true),
             ("/etc/*", "../../etc/passwd", true),
             ("a[[]1].txt", "a[1].txt", true),
+            ("a\\[1\\].txt", "a[1].txt", true),
             ("src/a.rs", "src/a.rs", true),
             ("src/a.rs", "src/a.rs/b", false),
             ("src/**", "", false),

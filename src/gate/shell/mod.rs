@@ -20,7 +20,7 @@ mod variables;
 mod walk;
 mod word;
 
-pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
+pub use analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};
 pub use table::CommandTable;
 pub use word::{Value, Word};
 
