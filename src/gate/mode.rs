@@ -180,3 +180,141 @@ fn write_plan(call: &ToolCall, found: &Inspection, plan_file: &Path, refusal: &R
     }
     Decision::allow()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::gate::shell::{Analysis, CommandTable, Requirement, analyze};
+
+    /// An analysis that knows two programs, as the table of programs does.
+    fn analysis(command: &str) -> Analysis {
+        let mut analysis = analyze(command, &CommandTable::default());
+        match command {
+            "git status" => {
+                analysis.reasons.clear();
+                analysis.effect = Effect::ReadOnly;
+                analysis.requires = vec![Requirement::HardenedGit];
+            }
+            "pytest -q" => {
+                analysis.reasons[0].code = ReasonCode::RunsTests;
+                analysis.reasons[0].effect = Effect::RunsTests;
+                analysis.effect = Effect::RunsTests;
+            }
+            _ => {}
+        }
+        analysis
+    }
+
+    fn call(tool: &str, arguments: Value) -> ToolCall {
+        ToolCall::new(tool, arguments.as_object().unwrap()).cwd("/work")
+    }
+
+    fn code(gate: &dyn Gate, call: &ToolCall) -> &'static str {
+        let decision = gate.decide(call);
+        assert_eq!(decision.is_allowed(), decision.denial.is_none());
+        decision.denial.map_or("allowed", |denial| {
+            assert!(!denial.hint.is_empty());
+            denial.code.as_str()
+        })
+    }
+
+    fn review() -> ReviewGate {
+        ReviewGate { analyzer: Analyzer::from_fn(analysis), ..ReviewGate::default() }
+    }
+
+    #[test]
+    fn a_review_looks_runs_tests_and_does_nothing_else() {
+        for (tool, arguments, expected) in [
+            ("read_file", json!({"path": "a"}), "allowed"),
+            ("Grep", json!({"pattern": "a"}), "allowed"),
+            ("shell", json!({"command": "git status"}), "allowed"),
+            ("shell", json!({"command": "pytest -q"}), "allowed"),
+            ("shell", json!({"command": "frobnicate"}), "unknown_program"),
+            ("shell", json!({"command": "git status", "script": "rm -r x"}), "unknown_program"),
+            ("shell", json!({"command": "git status > x"}), "unknown_program"),
+            ("shell", json!({"command": "> x"}), "redirect_writes"),
+            ("shell", json!({}), "no_command"),
+            ("shell", json!({"command": "git status", "run_in_background": true}), "detached"),
+            ("Write", json!({"path": "a"}), "write"),
+            ("WRITE", json!({"path": "a"}), "write"),
+            ("apply_patch", json!({"patch": "x"}), "write"),
+            ("NotebookEdit", json!({"notebook_path": "a"}), "write"),
+            ("Task", json!({"prompt": "x"}), "dispatch"),
+            ("SendMessage", json!({"to": "x"}), "dispatch"),
+            ("schedule", json!({"at": "x"}), "dispatch"),
+            ("sub_agent", json!({"action": "templates"}), "allowed"),
+            ("sub_agent", json!({"action": "spawn"}), "dispatch"),
+            ("AskUserQuestion", json!({"question": "x"}), "ask_user"),
+            ("WebFetch", json!({"url": "https://x.org"}), "network"),
+            ("eval", json!({"code": "1"}), "execute"),
+            ("terminal_key", json!({"key": "x"}), "unknown_tool"),
+            ("mcp__fs__write_file", json!({"path": "a"}), "unknown_tool"),
+            ("mcp__fs__read_file", json!({"path": "a"}), "unknown_tool"),
+        ] {
+            assert_eq!(code(&review(), &call(tool, arguments.clone())), expected, "{tool} {arguments}");
+        }
+        assert_eq!(code(&review(), &call("mcp__fs__read_file", json!({})).effect("read")), "allowed");
+        assert_eq!(code(&review(), &ToolCall { arguments: None, ..call("read_file", json!({})) }), "arguments");
+        let git = review().decide(&call("shell", json!({"command": "git status"})));
+        assert_eq!(git.requires, [Requirement::HardenedGit]);
+        let without_tests = ReviewGate { tests: false, ..review() };
+        assert_eq!(code(&without_tests, &call("shell", json!({"command": "pytest -q"}))), "runs_tests");
+    }
+
+    #[test]
+    fn a_gate_that_is_tied_to_a_mode_judges_in_that_mode_alone() {
+        let gate = ReviewGate { when: Some("review".into()), ..review() };
+        let write = call("write_file", json!({"path": "a"}));
+        for (mode, expected) in [(None, "allowed"), (Some("plan"), "allowed"), (Some("review"), "write")] {
+            assert_eq!(code(&gate, &ToolCall { mode: mode.map(str::to_owned), ..write.clone() }), expected);
+        }
+    }
+
+    #[test]
+    fn a_plan_is_written_to_its_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path();
+        std::fs::create_dir(cwd.join("plans")).unwrap();
+        std::fs::write(cwd.join("code.py"), "").unwrap();
+        symlink("plans", cwd.join("link")).unwrap();
+        symlink("../code.py", cwd.join("plans/trap.md")).unwrap();
+        let gate = |plan_file: &str| PlanGate {
+            plan_file: Some(plan_file.into()),
+            analyzer: Analyzer::from_fn(analysis),
+            ..PlanGate::default()
+        };
+        let patch = |files: &[&str]| {
+            let parts: Vec<_> = files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
+            json!({"input": format!("*** Begin Patch\n{}*** End Patch", parts.concat())})
+        };
+        let absolute = cwd.join("plans/plan.md");
+        for (plan, tool, arguments, expected) in [
+            ("plans/plan.md", "write_file", json!({"path": "plans/plan.md", "content": "x"}), "allowed"),
+            ("plans/plan.md", "write_file", json!({"path": absolute, "content": "x"}), "allowed"),
+            ("plans/plan.md", "Edit", json!({"file_path": "./plans//plan.md", "old_string": "x"}), "allowed"),
+            ("link/plan.md", "write_file", json!({"path": "plans/plan.md", "content": "x"}), "allowed"),
+            ("plans/plan.md", "write_file", json!({"path": "plans/../code.py", "content": "x"}), "not_the_plan_file"),
+            ("plans/plan.md", "write_file", json!({"path": "plans/other.md", "content": "x"}), "not_the_plan_file"),
+            ("plans/plan.md", "write_file", json!({"path": "plans/plan.md/../../code.py"}), "not_the_plan_file"),
+            ("plans/trap.md", "write_file", json!({"path": "plans/trap.md", "content": "x"}), "unclear_path"),
+            ("plans/plan.md", "write_file", json!({"content": "x"}), "unclear_path"),
+            ("plans/plan.md", "apply_patch", patch(&["plans/plan.md"]), "allowed"),
+            ("plans/plan.md", "apply_patch", patch(&["plans/plan.md", "code.py"]), "not_the_plan_file"),
+            ("plans/plan.md", "move_file", json!({"source": "code.py", "destination": "plans/plan.md"}), "not_the_plan_file"),
+            ("plans/plan.md", "read_file", json!({"path": "code.py"}), "allowed"),
+            ("plans/plan.md", "shell", json!({"command": "git status"}), "allowed"),
+            ("plans/plan.md", "shell", json!({"command": "pytest -q"}), "runs_tests"),
+            ("plans/plan.md", "shell", json!({"command": "> plans/plan.md"}), "redirect_writes"),
+            ("plans/plan.md", "Task", json!({"prompt": "x"}), "dispatch"),
+        ] {
+            let call = call(tool, arguments.clone()).cwd(cwd);
+            assert_eq!(code(&gate(plan), &call), expected, "{tool} {arguments}");
+        }
+        let none = PlanGate { analyzer: Analyzer::from_fn(analysis), ..PlanGate::default() };
+        assert_eq!(code(&none, &call("write_file", json!({"path": "PLAN.md"}))), "write");
+    }
+}

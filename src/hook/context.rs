@@ -44,7 +44,7 @@ pub trait Host: Send + Sync {
     /// The mode of the session at this moment, for example `review`.
     fn mode(&self) -> Option<String>;
 
-    /// The effect that a tool declares for a call with these arguments: the name of a [`tool::Effect`](crate::tool::Effect),
+    /// The effect that a tool declares for a call with these arguments: a name such as `read` or `write`,
     /// `unknown` where the tool cannot say, `None` where it declares nothing.
     fn tool_effect(&self, tool: &str, arguments: &Map<String, Value>) -> Option<String>;
 

@@ -336,6 +336,21 @@ impl PyHookChain {
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
+    /// Adds a gate of the core. Returns whether it replaced a hook of the same name.
+    fn _add_gate(
+        &self,
+        py: Python<'_>,
+        gate: &super::gate::PyGate,
+        replace: bool,
+        options: Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let mut meta = meta_from(py, &options, HookKind::Builtin)?;
+        meta.role = Role::Gate;
+        meta.on_error = OnError::Deny;
+        meta.events = crate::gate::GateHook::EVENTS.to_vec();
+        self.chain.add(meta, gate.hook(), replace).map_err(|error| error.into_python(py))
+    }
+
     /// Takes a hook out.
     fn _remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.chain.remove(name).map(drop).map_err(|error| error.into_python(py))
@@ -449,11 +464,12 @@ impl PyHookChain {
         &self,
         remove: Vec<String>,
         add: Vec<super::config::Addition<'_>>,
+        gate: Option<(PyRef<'_, super::gate::PyGate>, String)>,
         switch: (Vec<String>, Vec<String>),
         budget: Option<f64>,
         whole: bool,
     ) -> PyResult<Vec<(usize, String)>> {
-        super::config::exchange(self, remove, add, switch, budget, whole)
+        super::config::exchange(self, remove, add, gate, switch, budget, whole)
     }
 
     /// Begins to append every event and outcome to a file.
