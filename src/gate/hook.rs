@@ -15,20 +15,26 @@ pub trait Gate: Send + Sync {
     /// What is decided about a call.
     fn decide(&self, call: &ToolCall) -> Decision;
 
+    /// Whether it wants to hear what persons allowed from now on.
+    fn learns(&self) -> bool {
+        false
+    }
+
     /// Takes in the rule that a person chose to have from now on, in the session `session_id`.
     fn learn(&self, _rule: &str, _session_id: &str) {}
 }
 
-/// A gate as a hook: it judges on `pre_tool_execution`, and hears on `permission_decided` what a person chose to allow
-/// from now on.
+/// A gate as a hook: it judges on `pre_tool_execution`, and one that learns hears on `permission_decided` what a person
+/// chose to allow from now on.
 ///
 /// ```
 /// use hookwright::{gate::{GateHook, ReviewGate}, hook::*};
 /// use serde_json::json;
 /// use std::sync::Arc;
 /// let chain = HookChain::default();
-/// let meta = HookMeta::new("review", GateHook::EVENTS.to_vec(), HookKind::Builtin, Role::Gate);
-/// chain.add(meta, Arc::new(GateHook::new(Arc::new(ReviewGate::default()))), false).unwrap();
+/// let gate = GateHook::new(Arc::new(ReviewGate::default()));
+/// let meta = HookMeta::new("review", gate.events(), HookKind::Builtin, Role::Gate);
+/// chain.add(meta, Arc::new(gate), false).unwrap();
 /// let fields = || vec![
 ///     (Field::ToolName, "Write".into()),
 ///     (Field::ToolArguments, json!({"path": "a", "content": ""}).into()),
@@ -39,12 +45,15 @@ pub trait Gate: Send + Sync {
 pub struct GateHook(Arc<dyn Gate>);
 
 impl GateHook {
-    /// The events that a gate has to hear.
-    pub const EVENTS: [Event; 2] = [Event::PreToolExecution, Event::PermissionDecided];
-
     /// A gate as a hook.
     pub fn new(gate: Arc<dyn Gate>) -> Self {
         GateHook(gate)
+    }
+
+    /// The events that the gate has to hear.
+    pub fn events(&self) -> Vec<Event> {
+        let learns = self.0.learns().then_some(Event::PermissionDecided);
+        std::iter::once(Event::PreToolExecution).chain(learns).collect()
     }
 
     fn answer(&self, context: &EventContext) -> HookReply {

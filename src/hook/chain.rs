@@ -437,8 +437,11 @@ fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
             }
         }
     }
-    match meta.events.iter().find(|event| event.spec().denial().is_none()) {
-        Some(event) if meta.role == Role::Gate => Err(RegistrationError::GateOnNotify { name, event: *event }),
+    let notifies = |event: &&Event| event.spec().denial().is_none();
+    // A gate of our own may listen as well, as long as it also decides.
+    let decides = meta.kind == super::entry::HookKind::Builtin && !meta.events.iter().all(|event| notifies(&event));
+    match meta.events.iter().find(notifies) {
+        Some(event) if meta.role == Role::Gate && !decides => Err(RegistrationError::GateOnNotify { name, event: *event }),
         _ => Ok(()),
     }
 }

@@ -347,8 +347,9 @@ impl PyHookChain {
         let mut meta = meta_from(py, &options, HookKind::Builtin)?;
         meta.role = Role::Gate;
         meta.on_error = OnError::Deny;
-        meta.events = crate::gate::GateHook::EVENTS.to_vec();
-        self.chain.add(meta, gate.hook(), replace).map_err(|error| error.into_python(py))
+        let hook = gate.hook();
+        meta.events = hook.events();
+        self.chain.add(meta, hook, replace).map_err(|error| error.into_python(py))
     }
 
     /// Takes a hook out.

@@ -10,7 +10,6 @@ use super::chain::{PyHookChain, level_name};
 use super::error::{IntoPython, exception, os_error};
 use super::function::{Mode, PythonHook};
 use super::gate::PyGate;
-use crate::gate::GateHook;
 use crate::hook::config::trust::{ChangeKind, Trust, TrustError, TrustStore};
 use crate::hook::config::{
     ConfigEnv, Configuration, Fingerprint, HookAction, HookDefinition, Levels, Position, Problem, Registered, Source,
@@ -269,10 +268,11 @@ pub fn exchange(
         additions.push((meta, hook));
     }
     if let Some((gate, name)) = gate {
-        let mut meta = HookMeta::new(name, GateHook::EVENTS.to_vec(), HookKind::Builtin, Role::Gate);
+        let hook = gate.hook();
+        let mut meta = HookMeta::new(name, hook.events(), HookKind::Builtin, Role::Gate);
         meta.level = crate::hook::Level::User;
         meta.source = "hookwright:PermissionRules".to_owned();
-        additions.push((meta, gate.hook()));
+        additions.push((meta, hook));
     }
     let budget = budget.map(|budget| super::chain::seconds("budget", budget)).transpose()?;
     let (enable, disable) = switch;

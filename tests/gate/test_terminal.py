@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import select
@@ -28,17 +29,19 @@ class Terminal:
         self.ours, theirs = pty.openpty()
         self.path = os.ttyname(theirs)
         self._theirs = theirs
-        self.seen = ""
+        #: What was written and not looked at yet.
+        self.screen = ""
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
 
     def see(self, text: str) -> str:
-        """Waits until a text is on the screen; returns all that was written since the last time."""
-        start = len(self.seen)
+        """Waits until a text is on the screen; returns what was written since the last time, up to the end of it."""
         end = time.monotonic() + LONG
-        while text not in self.seen[start:]:
+        while text not in self.screen:
             ready, _, _ = select.select([self.ours], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{text!r} was not seen in {self.seen!r}"
-            self.seen += os.read(self.ours, 65536).decode()
-        return self.seen[start:].replace("\r\n", "\n")
+            assert ready, f"{text!r} was not seen in {self.screen!r}"
+            self.screen += self._decode(os.read(self.ours, 65536)).replace("\r\n", "\n")
+        shown, _, self.screen = self.screen.partition(text)
+        return shown + text
 
     def type(self, text: str) -> None:
         os.write(self.ours, text.encode())
@@ -174,7 +177,7 @@ def test_an_approver_that_nobody_waits_for_stops_asking_and_lets_the_next_one_as
     first.over.set()
     assert asking.end()[0] is False
     terminal.see("想要调用 other")
-    terminal.see("后面可写理由）：")
+    terminal.see("[n] 拒绝")
     terminal.type("y\n")
     assert second.end() is True
 

@@ -239,6 +239,10 @@ impl Gate for PermissionRules {
         decision
     }
 
+    fn learns(&self) -> bool {
+        true
+    }
+
     fn learn(&self, rule: &str, session_id: &str) {
         // A rule that is no rule came from elsewhere than a suggestion of ours, and allows nothing.
         let _ = self.remember(rule, session_id);
