@@ -8,9 +8,10 @@
 //! (what data cannot say: the small languages of sed, awk, find, …).
 
 mod analysis;
+mod program;
 mod table;
 mod word;
 
 pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
-pub use table::CommandTable;
+pub use table::{CommandTable, DangerousOption, ProgramExamples, TableError, environment_variable_is_safe};
 pub use word::{Value, Word};
