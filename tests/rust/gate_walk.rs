@@ -194,7 +194,7 @@ fn the_same_places_are_harmless_with_a_harmless_command() {
             .iter()
             .any(|refused| place.contains(refused))
     };
-    let places: Vec<_> = PLACES.iter().filter(|place| harmless(&place)).collect();
+    let places: Vec<_> = PLACES.iter().filter(|place| harmless(place)).collect();
     assert!(places.len() > 45, "{}", places.len());
     let refused: Vec<String> = places
         .iter()

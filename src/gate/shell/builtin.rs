@@ -105,7 +105,7 @@ impl Walk<'_> {
             "let" => {
                 for word in operands {
                     match word.text() {
-                        Some(text) => self.arithmetic(&text.to_owned(), word.span),
+                        Some(text) => self.arithmetic(text, word.span),
                         None => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
                     }
                 }
@@ -416,13 +416,8 @@ impl Walk<'_> {
             if !plain {
                 self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
             }
-            if exports && has_value && !environment_variable_is_safe(name, value) {
-                self.refuse(ReasonCode::SetsVariable, word.span, name);
-            } else if exports
-                && !has_value
-                && self.variables.get(name).is_some()
-                && !environment_variable_is_safe(name, None)
-            {
+            let gets_out = exports && (has_value || self.variables.get(name).is_some());
+            if gets_out && !environment_variable_is_safe(name, value.filter(|_| has_value)) {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             }
             self.check_name(name, word.span);

@@ -106,11 +106,9 @@ impl Walk<'_> {
             self.refuse(ReasonCode::DynamicProgram, first.span, &first.raw);
             return as_they_are();
         };
-        if let Some(certain) = self.certain_function(name) {
-            if certain {
-                return as_they_are();
-            }
-            // It may be the function, whose body was judged, or what has the name otherwise.
+        // If it is not certain, it may be the function, whose body was judged, or what has the name otherwise.
+        if self.certain_function(name) == Some(true) {
+            return as_they_are();
         }
         if name.contains('/') {
             let system = SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder));
