@@ -3,6 +3,7 @@
 pub(super) mod awk;
 mod env;
 mod find;
+mod old_style;
 pub(super) mod sed;
 mod shell;
 mod tests_of_project;
@@ -25,16 +26,19 @@ pub(super) enum Handler {
     Xargs,
     Env,
     Shell,
+    /// A program whose first word may be options without a dash: `tar tf a.tar`.
+    OldStyle,
 }
 
 impl Handler {
     /// All, with their names in a table.
-    pub(super) const NAMES: [(&'static str, Handler); 5] = [
+    pub(super) const NAMES: [(&'static str, Handler); 6] = [
         ("find", Handler::Find),
         ("fd", Handler::Fd),
         ("xargs", Handler::Xargs),
         ("env", Handler::Env),
         ("shell", Handler::Shell),
+        ("old_style", Handler::OldStyle),
     ];
 
     /// The handler of a name.
@@ -50,6 +54,7 @@ impl Handler {
             Handler::Xargs => xargs::judge(judge, program, words, start),
             Handler::Env => env::judge(judge, program, words, start),
             Handler::Shell => shell::judge(judge, program, words, start),
+            Handler::OldStyle => old_style::judge(judge, program, words, start),
         }
     }
 }
