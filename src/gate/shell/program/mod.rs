@@ -46,6 +46,11 @@ impl Handler {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, handler)| *handler)
     }
 
+    /// Whether words at the end can belong to another program.
+    pub(super) fn runs_a_command(self) -> bool {
+        matches!(self, Handler::Xargs | Handler::Env | Handler::Shell | Handler::Fd)
+    }
+
     /// Judges the words from position `start` on.
     pub(super) fn judge(self, judge: &mut Judge<'_>, program: &Program, words: &[Word], start: usize) {
         match self {
