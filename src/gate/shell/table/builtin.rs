@@ -11,7 +11,8 @@ macro_rules! files {
     };
 }
 
-const FILES: &[(&str, &str)] = files!["files", "search", "system", "text", "wrappers"];
+const FILES: &[(&str, &str)] =
+    files!["archive", "files", "interpreters", "network", "packages", "search", "system", "tests", "text", "wrappers"];
 
 /// Reads all of them. A mistake in one leaves its programs out, which makes them unknown: a test finds it, and no user
 /// is let through.

@@ -83,7 +83,7 @@ impl Judge<'_> {
             return Outcome { arguments: start };
         }
         let before = &words[start - 1];
-        if program.effect != Effect::ReadOnly {
+        if !matches!(program.effect, Effect::ReadOnly | Effect::RunsTests) {
             self.effect(program, program.effect, before);
         } else if let Some(&position) = named {
             let subject = format!("{} {}", self.title(), words[position].raw);
@@ -97,7 +97,7 @@ impl Judge<'_> {
     }
 
     /// A program or sub-command without sub-commands of its own.
-    fn leaf(&mut self, program: &Program, words: &[Word], start: usize) {
+    pub(crate) fn leaf(&mut self, program: &Program, words: &[Word], start: usize) {
         let mut scan = Scan::new(program, words, start);
         let when = program
             .when
@@ -282,6 +282,13 @@ impl Judge<'_> {
                 let reaches_out =
                     start.starts_with("/inet") || text.is_none() && !start.is_empty() && "/inet".starts_with(start);
                 if reaches_out { Some((ReasonCode::OperandNetwork, Effect::Network)) } else { None }
+            }
+            Kind::PluginOff => {
+                if text.is_some_and(|text| text.starts_with("no:")) {
+                    None
+                } else {
+                    unknown
+                }
             }
             Kind::TestFile => {
                 if program::is_test_file(text, prefix(word)) {

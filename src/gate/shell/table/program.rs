@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     SedScript,
     /// A program of awk.
     AwkProgram,
+    /// A plugin that is switched off: `no:cacheprovider`.
+    PluginOff,
     /// A file or folder of tests inside the project.
     TestFile,
     /// A dotted name of a module of tests.
@@ -60,7 +62,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 18] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 19] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -76,6 +78,7 @@ impl Kind {
         ("command", Kind::Command),
         ("sed_script", Kind::SedScript),
         ("awk_program", Kind::AwkProgram),
+        ("plugin_off", Kind::PluginOff),
         ("test_file", Kind::TestFile),
         ("test_module", Kind::TestModule),
         ("local_package", Kind::LocalPackage),
