@@ -187,6 +187,7 @@ impl Compiler<'_> {
             names: source.names,
             style: source.style.unwrap_or_default(),
             effect: source.effect.unwrap_or(Effect::ReadOnly),
+            requires: source.requires,
             interactive: source.interactive,
             any_options: source.any_options,
             abbreviations: source.abbreviations,

@@ -33,6 +33,9 @@ impl Judge<'_> {
     /// Judges the words from position `start` on, which belong to `program`.
     pub(super) fn program(&mut self, program: &Program, words: &[Word], start: usize) -> Outcome {
         let outcome = Outcome { arguments: start };
+        if let Some(requirement) = program.requires {
+            self.site.requires(requirement);
+        }
         if let [only] = &words[start..]
             && let Some(text) = only.text()
             && program.alone.iter().any(|option| **option == *text)

@@ -207,8 +207,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
     /// Whether all of it was understood.
     fn cluster(&mut self, word: &'w Word, letters: &'w str, open: bool) -> bool {
         let first = self.scan.options.len();
-        let mut rest = letters.char_indices();
-        while let Some((index, letter)) = rest.next() {
+        for (index, letter) in letters.char_indices() {
             let Some((name, rule)) = letter_rule(&self.program.options, letter) else {
                 self.scan.options.truncate(first);
                 self.unknown();
