@@ -346,3 +346,26 @@ fn is_quoted(raw: &str) -> bool {
     }
     quote.is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_is_plain_text_around_quotes() {
+        for raw in ["\"$x\"", "./\"$x\"", "\"${x}\"", "'a'\"$x\"", "\"a \\\" b $x\"", "--a=\"$x\""] {
+            assert!(is_quoted(raw), "{raw}");
+        }
+        let several =
+            ["$x", "\"$x\"$y", "\"$@\"", "\"${a[@]}\"", "*", "\"a\"*", "{a,b}", "\"$x", "$(ls)", "\"$x\"?", "a\\ *"];
+        for raw in several {
+            assert!(!is_quoted(raw), "{raw}");
+        }
+        // Quotes inside of quotes make it hard to say where the outer ones end.
+        for raw in
+            ["\"$(echo '\"')\"*\"$(echo '\"')\"", "\"${x:-\"a\"}\"", "\"${x#'\"'}\"*\"${x#'\"'}\"", "\"`echo '\"'`\"*"]
+        {
+            assert!(!is_quoted(raw), "{raw}");
+        }
+    }
+}
