@@ -445,6 +445,10 @@ fn hostile_nesting_ends_in_unknown_and_in_time() {
             texts.push(format!("# it's\n{}", open.repeat(times)));
         }
     }
+    for open in ["$[ ) ", "$[ } ", "$( ] ", "${x:-) ", "(\")\" "] {
+        texts.push(format!("cat <<EOF\n{}\nEOF", open.repeat(40)));
+        texts.push(format!("echo {}", open.repeat(40)));
+    }
     texts.push("a".repeat(64 * 1024));
     texts.push("(\")\" ".repeat(200));
     texts.push("'".repeat(4001));
