@@ -208,10 +208,9 @@ impl Denial {
         };
         let fill = |text: &str| {
             let quoted = |text: &str| format!("`{}`", cut(text));
-            text.replace("{allowed}", "\0").replace("{subject}", &quoted(particulars.subject)).replace(
-                '\0',
-                &quoted(particulars.allowed),
-            )
+            text.replace("{allowed}", "\0")
+                .replace("{subject}", &quoted(particulars.subject))
+                .replace('\0', &quoted(particulars.allowed))
         };
         let text = &texts[&language];
         Denial {

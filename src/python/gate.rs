@@ -84,9 +84,9 @@ impl PyGate {
     /// A gate of rules.
     #[staticmethod]
     fn permissions(py: Python<'_>, levels: Vec<Lists>, default: &str, language: &str) -> PyResult<Self> {
-        let lists = levels.into_iter().map(|(level, allow, ask, deny)| {
-            Ok(RuleLists { level: level_of(&level)?, allow, ask, deny })
-        });
+        let lists = levels
+            .into_iter()
+            .map(|(level, allow, ask, deny)| Ok(RuleLists { level: level_of(&level)?, allow, ask, deny }));
         let lists = lists.collect::<PyResult<Vec<_>>>()?;
         let mut rules = PermissionRules::new(&lists).map_err(|errors| rule_errors(py, &errors))?;
         rules.language = language_of(language)?;
