@@ -260,7 +260,8 @@ impl Inspection {
                         for item in list {
                             match item {
                                 Value::Array(words) if words.iter().all(Value::is_string) => {
-                                    let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+                                    let words: Vec<String> =
+                                        words.iter().filter_map(Value::as_str).map(quoted).collect();
                                     texts.push(words.join(" "));
                                 }
                                 other => strings(other, &mut |text| texts.push(text.to_owned())),

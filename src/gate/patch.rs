@@ -59,7 +59,9 @@ pub(super) fn files(patch: &str, root: &Path) -> Option<Vec<String>> {
 
 fn has_names_below(lines: &[&str]) -> bool {
     let section = lines.iter().take_while(|line| !line.starts_with("diff --git "));
-    section.clone().any(|line| line.starts_with("+++ ") || line.starts_with("rename to ") || line.starts_with("copy to "))
+    section
+        .clone()
+        .any(|line| line.starts_with("+++ ") || line.starts_with("rename to ") || line.starts_with("copy to "))
 }
 
 /// A file name as git writes it; one in quotes has escapes in it, which are not read.

@@ -197,7 +197,9 @@ mod tests {
 
     #[test]
     fn what_is_no_domain_is_refused() {
-        for pattern in ["", "*.", "https://example.org", "example.org/x", "a b", "u@h", "*", "a.*.b", "*.127.0.0.1", "a\\b"] {
+        for pattern in
+            ["", "*.", "https://example.org", "example.org/x", "a b", "u@h", "*", "a.*.b", "*.127.0.0.1", "a\\b"]
+        {
             let message = PlacePattern::parse(pattern).unwrap_err();
             assert!(message.contains("is no domain") && message.ends_with("*.example.org"), "{pattern}: {message}");
         }

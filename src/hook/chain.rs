@@ -441,7 +441,9 @@ fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
     // A gate of our own may listen as well, as long as it also decides.
     let decides = meta.kind == HookKind::Builtin && !meta.events.iter().all(|event| notifies(&event));
     match meta.events.iter().find(notifies) {
-        Some(event) if meta.role == Role::Gate && !decides => Err(RegistrationError::GateOnNotify { name, event: *event }),
+        Some(event) if meta.role == Role::Gate && !decides => {
+            Err(RegistrationError::GateOnNotify { name, event: *event })
+        }
         _ => Ok(()),
     }
 }

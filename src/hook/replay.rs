@@ -146,15 +146,7 @@ impl Recorded {
             line: number,
             event,
             event_id: line.event_id,
-            scope: Arc::new(Scope {
-                session_id,
-                turn_id,
-                agent,
-                cwd,
-                continuation,
-                mode,
-                ..Scope::default()
-            }),
+            scope: Arc::new(Scope { session_id, turn_id, agent, cwd, continuation, mode, ..Scope::default() }),
             decision: outcome.decision,
             fields: known(line.fields),
             finals,

@@ -32,8 +32,17 @@ pub struct HookResult {
 }
 
 /// The keys that are no event field.
-const RESULT_KEYS: &[&str] =
-    &["action", "reason", "abort", "rule", "suggested_rule", "retry_feedback", "additional_context", "system_message", "inject_messages"];
+const RESULT_KEYS: &[&str] = &[
+    "action",
+    "reason",
+    "abort",
+    "rule",
+    "suggested_rule",
+    "retry_feedback",
+    "additional_context",
+    "system_message",
+    "inject_messages",
+];
 
 /// The fields that are handled by name in [`HookResult`] and not as replaced values.
 const ACCUMULATED: &[Field] = &[Field::AdditionalContext, Field::InjectMessages, Field::RetryFeedback];
@@ -178,11 +187,8 @@ impl HookResult {
                 Some(other) => return Err(format!("abort: true contradicts action {:?}", other.as_str())),
             }
         }
-        let explained = [
-            ("reason", &result.reason),
-            ("rule", &result.rule),
-            ("suggested_rule", &result.suggested_rule),
-        ];
+        let explained =
+            [("reason", &result.reason), ("rule", &result.rule), ("suggested_rule", &result.suggested_rule)];
         if result.action.is_none()
             && let Some((key, _)) = explained.iter().find(|(_, text)| text.is_some())
         {

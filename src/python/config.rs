@@ -97,12 +97,8 @@ impl PyConfiguration {
     #[getter]
     fn rules(&self) -> Vec<(&'static str, &'static str, String, ProblemParts)> {
         let rules = self.0.loaded.rules.iter().map(|rule| {
-            let problem = Problem {
-                file: rule.file.clone(),
-                position: rule.position,
-                message: String::new(),
-                suggestion: None,
-            };
+            let problem =
+                Problem { file: rule.file.clone(), position: rule.position, message: String::new(), suggestion: None };
             (rule.list, level_name(rule.level), rule.rule.clone(), problem_parts(&problem))
         });
         rules.collect()

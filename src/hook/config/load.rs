@@ -184,7 +184,8 @@ impl Loader {
         let Gathered { definitions, disabled, rules, budget, names } = self.gathered;
         let mut names: Vec<String> = names.into_keys().collect();
         names.sort_unstable();
-        let mut loaded = Loaded { definitions, disabled, rules, names, budget, problems: self.problems, files: self.files };
+        let mut loaded =
+            Loaded { definitions, disabled, rules, names, budget, problems: self.problems, files: self.files };
         loaded.apply_disabled();
         loaded
     }
