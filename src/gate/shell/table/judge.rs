@@ -303,6 +303,13 @@ impl Judge<'_> {
                     unknown
                 }
             }
+            Kind::NamedTest => {
+                if program::is_named_test(text, prefix(word)) {
+                    None
+                } else {
+                    unknown
+                }
+            }
             Kind::TestModule => {
                 if text.is_some_and(program::is_test_module) {
                     None
