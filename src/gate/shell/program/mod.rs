@@ -9,7 +9,7 @@ mod shell;
 mod tests_of_project;
 mod xargs;
 
-pub(super) use tests_of_project::{is_local_package, is_test_file, is_test_module};
+pub(super) use tests_of_project::{is_local_package, is_named_test, is_test_file, is_test_module};
 
 use super::analysis::{Effect, ReasonCode};
 use super::table::{Judge, Program};

@@ -156,7 +156,8 @@ impl Judge<'_> {
 
     /// What a scan refused.
     pub(crate) fn troubles(&mut self, scan: &Scan<'_, '_>, words: &[Word]) {
-        for &(position, trouble) in &scan.troubles {
+        // A few say enough: all are of the same, highest effect.
+        for &(position, trouble) in scan.troubles.iter().take(16) {
             let word = &words[position];
             let code = match trouble {
                 Trouble::Unknown => ReasonCode::UnknownOption,
@@ -297,6 +298,13 @@ impl Judge<'_> {
             }
             Kind::TestFile => {
                 if program::is_test_file(text, prefix(word)) {
+                    None
+                } else {
+                    unknown
+                }
+            }
+            Kind::NamedTest => {
+                if program::is_named_test(text, prefix(word)) {
                     None
                 } else {
                     unknown

@@ -96,7 +96,7 @@ fn harmful_value(kind: Kind) -> Option<&'static str> {
         Kind::LocalFile => Some("host:pwned"),
         Kind::InputFile => Some("/inet/tcp/0/host/80"),
         Kind::PlainFile => Some("+!pwned"),
-        Kind::TestFile | Kind::TestModule | Kind::LocalPackage => Some("/tmp/pwned"),
+        Kind::TestFile | Kind::NamedTest | Kind::TestModule | Kind::LocalPackage => Some("/tmp/pwned"),
         _ => Some("./pwned"),
     }
 }

@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     PluginOff,
     /// A file or folder of tests inside the project.
     TestFile,
+    /// A path with the name of a test inside the project, where any file would be loaded.
+    NamedTest,
     /// A dotted name of a module of tests.
     TestModule,
     /// A package of the project by a relative path: `./...`.
@@ -62,7 +64,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 19] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 20] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -80,6 +82,7 @@ impl Kind {
         ("awk_program", Kind::AwkProgram),
         ("plugin_off", Kind::PluginOff),
         ("test_file", Kind::TestFile),
+        ("named_test", Kind::NamedTest),
         ("test_module", Kind::TestModule),
         ("local_package", Kind::LocalPackage),
     ];
