@@ -1,7 +1,7 @@
 //! Builtins of the shell that set variables, evaluate text, or change the shell; the others are in the table.
 
 use super::analysis::{Effect, Reason, ReasonCode, Span};
-use super::table::Site;
+use super::table::{Site, environment_variable_is_safe};
 use super::variables::Known;
 use super::walk::Walk;
 use super::word::{Value, Word};
@@ -408,12 +408,12 @@ impl Walk<'_> {
             if !plain {
                 self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
             }
-            if exports && has_value && !self.table.environment_is_safe(name, value) {
+            if exports && has_value && !environment_variable_is_safe(name, value) {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             } else if exports
                 && !has_value
                 && self.variables.get(name).is_some()
-                && !self.table.environment_is_safe(name, None)
+                && !environment_variable_is_safe(name, None)
             {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             }

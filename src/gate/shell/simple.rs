@@ -4,6 +4,7 @@ use super::analysis::{Effect, Reason, ReasonCode, Redirect, SimpleCommand, Span}
 use super::builtin;
 use super::expand::Reading;
 use super::parse::ast;
+use super::table::environment_variable_is_safe;
 use super::variables::{self, Known};
 use super::walk::Walk;
 use super::word::{Value, Word};
@@ -228,7 +229,7 @@ impl Walk<'_> {
             return;
         }
         let text = if let Known::Text(text) = &value { Some(text.as_str()) } else { None };
-        if assignment.append || !self.table.environment_is_safe(&name, text) {
+        if assignment.append || !environment_variable_is_safe(&name, text) {
             self.refuse(ReasonCode::SetsVariable, span, &name);
         }
     }
