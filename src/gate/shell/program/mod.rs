@@ -3,6 +3,7 @@
 pub(super) mod awk;
 mod env;
 mod find;
+pub(super) mod git;
 pub(super) mod sed;
 mod shell;
 mod tests_of_project;

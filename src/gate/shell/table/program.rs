@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::analysis::Effect;
+use super::super::analysis::{Effect, Requirement};
 use super::super::program::Handler;
 use super::source::Style;
 
@@ -38,6 +38,10 @@ pub(crate) enum Kind {
     Number,
     /// Only one of the program's `choices`.
     Choice,
+    /// A setting `key=value` for git that is one of the program's `choices`.
+    GitSetting,
+    /// How git prints something, or what it sorts by.
+    GitFormat,
     /// Something that is run.
     Execute,
     /// Something that is reached over the network.
@@ -60,7 +64,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 18] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 20] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -70,6 +74,8 @@ impl Kind {
         ("format", Kind::Format),
         ("number", Kind::Number),
         ("choice", Kind::Choice),
+        ("git_setting", Kind::GitSetting),
+        ("git_format", Kind::GitFormat),
         ("execute", Kind::Execute),
         ("network", Kind::Network),
         ("change", Kind::Change),
@@ -164,6 +170,7 @@ pub(crate) struct Program {
     pub names: Vec<String>,
     pub style: Style,
     pub effect: Effect,
+    pub requires: Option<Requirement>,
     pub interactive: bool,
     pub any_options: bool,
     pub abbreviations: bool,
