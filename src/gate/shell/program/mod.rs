@@ -4,6 +4,7 @@ pub(super) mod awk;
 mod env;
 mod find;
 pub(super) mod git;
+mod old_style;
 pub(super) mod sed;
 mod shell;
 mod tests_of_project;
@@ -26,21 +27,29 @@ pub(super) enum Handler {
     Xargs,
     Env,
     Shell,
+    /// A program whose first word may be options without a dash: `tar tf a.tar`.
+    OldStyle,
 }
 
 impl Handler {
     /// All, with their names in a table.
-    pub(super) const NAMES: [(&'static str, Handler); 5] = [
+    pub(super) const NAMES: [(&'static str, Handler); 6] = [
         ("find", Handler::Find),
         ("fd", Handler::Fd),
         ("xargs", Handler::Xargs),
         ("env", Handler::Env),
         ("shell", Handler::Shell),
+        ("old_style", Handler::OldStyle),
     ];
 
     /// The handler of a name.
     pub(super) fn from_name(name: &str) -> Option<Handler> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, handler)| *handler)
+    }
+
+    /// Whether words at the end can belong to another program.
+    pub(super) fn runs_a_command(self) -> bool {
+        matches!(self, Handler::Xargs | Handler::Env | Handler::Shell | Handler::Fd)
     }
 
     /// Judges the words from position `start` on.
@@ -51,6 +60,7 @@ impl Handler {
             Handler::Xargs => xargs::judge(judge, program, words, start),
             Handler::Env => env::judge(judge, program, words, start),
             Handler::Shell => shell::judge(judge, program, words, start),
+            Handler::OldStyle => old_style::judge(judge, program, words, start),
         }
     }
 }

@@ -348,7 +348,6 @@ mod tests {
             "s,w out,e,",
             "# w out",
             "r other",
-            
             "s/x/[/",
             "w /dev/stdout",
             "s/a/b/w /dev/stderr",

@@ -11,6 +11,7 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &Program, words: &[Word], st
     judge.options(program, &scan);
     let Some(&first) = scan.operands.first() else { return };
     let mut replace = None;
+    let mut appends = false;
     for option in &scan.options {
         match (option.name, option.value) {
             ("-I", Given::Here(text)) => replace = Some(text),
@@ -18,19 +19,26 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &Program, words: &[Word], st
             ("-I", _) => return judge.report(ReasonCode::DynamicOption, Effect::Unknown, option.word, option.name),
             ("-i" | "--replace", Given::Here(text)) => replace = Some(text),
             ("-i" | "--replace", _) => replace = Some("{}"),
-            // The last of these wins.
-            ("-n" | "-L" | "-l" | "--max-args" | "--max-lines", _) => replace = None,
+            ("-n" | "-L" | "-l" | "-J" | "--max-args" | "--max-lines", _) => appends = true,
             _ => {}
         }
     }
-    let mut command: Vec<Word> = words[first..].to_vec();
-    match replace {
+    let command = &words[first..];
+    if let Some(mark) = replace {
+        if mark.is_empty() {
+            return judge.report(ReasonCode::DynamicOption, Effect::Unknown, &words[start], "-I");
+        }
         // Each line of the input is put into the words as it is, so it is never divided.
-        Some(mark) if !mark.is_empty() => command.iter_mut().for_each(|word| replace_mark(word, mark, "", false)),
-        Some(_) => return judge.report(ReasonCode::DynamicOption, Effect::Unknown, &words[start], "-I"),
-        None => command.push(unknown_words(&words[start - 1], "", true)),
+        let mut replaced = command.to_vec();
+        replaced.iter_mut().for_each(|word| replace_mark(word, mark, "", false));
+        judge.site.command(&replaced);
     }
-    judge.site.command(&command);
+    // With both, versions differ in which one holds.
+    if replace.is_none() || appends {
+        let mut appended = command.to_vec();
+        appended.push(unknown_words(&words[start - 1], "", true));
+        judge.site.command(&appended);
+    }
 }
 
 /// Puts what is not known for `mark` in a word: it begins with `prefix`. `several`: it can become several words.

@@ -86,7 +86,7 @@ impl Judge<'_> {
             return Outcome { arguments: start };
         }
         let before = &words[start - 1];
-        if program.effect != Effect::ReadOnly {
+        if !matches!(program.effect, Effect::ReadOnly | Effect::RunsTests) {
             self.effect(program, program.effect, before);
         } else if let Some(&position) = named {
             let subject = format!("{} {}", self.title(), words[position].raw);
@@ -100,7 +100,7 @@ impl Judge<'_> {
     }
 
     /// A program or sub-command without sub-commands of its own.
-    fn leaf(&mut self, program: &Program, words: &[Word], start: usize) {
+    pub(crate) fn leaf(&mut self, program: &Program, words: &[Word], start: usize) {
         let mut scan = Scan::new(program, words, start);
         let when = program
             .when
@@ -156,7 +156,8 @@ impl Judge<'_> {
 
     /// What a scan refused.
     pub(crate) fn troubles(&mut self, scan: &Scan<'_, '_>, words: &[Word]) {
-        for &(position, trouble) in &scan.troubles {
+        // A few say enough: all are of the same, highest effect.
+        for &(position, trouble) in scan.troubles.iter().take(16) {
             let word = &words[position];
             let code = match trouble {
                 Trouble::Unknown => ReasonCode::UnknownOption,
@@ -251,6 +252,8 @@ impl Judge<'_> {
             Kind::Text | Kind::File => None,
             Kind::Output => match text {
                 Some("/dev/null" | "/dev/stdout" | "/dev/stderr") => None,
+                // `>(…)`: what stands in it is judged where it stands.
+                None if word.raw == "<(…)" && prefix(word) == "/dev/fd/" && is_single(word) => None,
                 _ => Some((ReasonCode::OperandWrites, Effect::Writes)),
             },
             Kind::Format => match &word.value {
@@ -294,6 +297,13 @@ impl Judge<'_> {
                 let reaches_out =
                     start.starts_with("/inet") || text.is_none() && !start.is_empty() && "/inet".starts_with(start);
                 if reaches_out { Some((ReasonCode::OperandNetwork, Effect::Network)) } else { None }
+            }
+            Kind::PluginOff => {
+                if text.is_some_and(|text| text.starts_with("no:")) {
+                    None
+                } else {
+                    unknown
+                }
             }
             Kind::TestFile => {
                 if program::is_test_file(text, prefix(word)) {
@@ -360,6 +370,10 @@ fn add_script<'w>(scripts: &mut Vec<Script<'w>>, kind: Kind, word: &'w Word, tex
 /// A word as it is named in a message.
 fn subject(word: &Word) -> &str {
     word.text().unwrap_or(&word.raw)
+}
+
+fn is_single(word: &Word) -> bool {
+    matches!(word.value, Value::Dynamic { splits: false, .. })
 }
 
 fn prefix(word: &Word) -> &str {

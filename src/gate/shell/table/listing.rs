@@ -2,7 +2,7 @@
 
 use super::super::analysis::Effect;
 use super::CommandTable;
-use super::program::{Arity, Meaning, Program};
+use super::program::{Arity, Kind, Meaning, OptionRule, Program};
 use super::source::Style;
 
 /// An option that makes a program do harm.
@@ -18,6 +18,10 @@ pub struct DangerousOption {
     pub separate_value: bool,
     /// Whether it takes a value that may be glued, or stand after `=`.
     pub inline_value: bool,
+    /// Whether short options share a dash, and values may be glued to them.
+    pub clusters: bool,
+    /// A value with which it does harm.
+    pub harmful_value: String,
     /// Options of one letter without a value that are harmless: what it can be clustered behind.
     pub safe_letters: Vec<char>,
     /// Harmless options that take no value.
@@ -83,11 +87,27 @@ fn examples(program: &Program, into: &mut ProgramExamples) {
     }
 }
 
+/// A value of a kind that does harm; `None` if there is none.
+fn harmful_value(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Text | Kind::File => None,
+        Kind::SedScript => Some("w pwned"),
+        Kind::AwkProgram => Some("BEGIN{system(1)}"),
+        Kind::LocalFile => Some("host:pwned"),
+        Kind::InputFile => Some("/inet/tcp/0/host/80"),
+        Kind::PlainFile => Some("+!pwned"),
+        Kind::GitSetting => Some("core.pager=./pwned"),
+        Kind::GitFormat => Some("%G?"),
+        Kind::TestFile | Kind::TestModule | Kind::LocalPackage => Some("/tmp/pwned"),
+        _ => Some("./pwned"),
+    }
+}
+
 fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<DangerousOption>) {
-    let safe = |(name, rule): (&Box<str>, &super::program::OptionRule)| {
-        (rule.meaning == Meaning::Safe && rule.arity == Arity::Flag).then(|| name.to_string())
-    };
-    let mut safe_flags: Vec<String> = program.options.rules.iter().filter_map(safe).collect();
+    let is_safe_flag = |rule: &OptionRule| rule.meaning == Meaning::Safe && rule.arity == Arity::Flag;
+    // `--end-of-options` is none that others can stand behind.
+    let safe = program.options.rules.iter().filter(|(name, rule)| is_safe_flag(rule) && ***name != *"--end-of-options");
+    let mut safe_flags: Vec<String> = safe.map(|(name, _)| name.to_string()).collect();
     safe_flags.sort();
     let mut long_options: Vec<String> =
         program.options.rules.keys().filter(|name| name.starts_with("--")).map(|name| name.to_string()).collect();
@@ -97,12 +117,15 @@ fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<Dangero
         .filter(|name| name.len() == 2 && program.style != Style::SingleDash)
         .filter_map(|name| name.chars().nth(1))
         .collect();
+    let runs_a_command = program.handler.is_some_and(super::super::program::Handler::runs_a_command);
     for (name, rule) in &program.options.rules {
-        let effect = match rule.meaning {
+        let (effect, harmful_value) = match rule.meaning {
             Meaning::Safe => continue,
-            Meaning::Harmful(effect) => effect,
-            Meaning::Checked(kind) if kind.is_harmless() => continue,
-            Meaning::Checked(_) => Effect::Unknown,
+            Meaning::Harmful(effect) => (effect, "pwned"),
+            Meaning::Checked(kind) => match harmful_value(kind) {
+                Some(value) => (Effect::Unknown, value),
+                None => continue,
+            },
         };
         found.push(DangerousOption {
             command: command.clone(),
@@ -110,10 +133,12 @@ fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<Dangero
             effect,
             separate_value: rule.arity == Arity::Required,
             inline_value: rule.arity != Arity::Flag,
+            clusters: program.style != Style::SingleDash,
+            harmful_value: harmful_value.to_owned(),
             safe_letters: safe_letters.clone(),
             safe_flags: safe_flags.clone(),
             long_options: long_options.clone(),
-            after_operands: program.style != Style::Posix && program.subcommands.is_empty(),
+            after_operands: program.style != Style::Posix && program.subcommands.is_empty() && !runs_a_command,
         });
     }
     for (name, subcommand) in &program.subcommands {

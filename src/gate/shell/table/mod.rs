@@ -96,4 +96,9 @@ impl CommandTable {
         let path = judge.path.into_iter().map(Some);
         path.chain(words[arguments..].iter().map(|word| word.text().map(str::to_owned))).collect()
     }
+
+    /// Whether a variable may stand in front of a program. `value`: what it is set to, if that is known.
+    pub(super) fn environment_is_safe(&self, name: &str, value: Option<&str>) -> bool {
+        environment_variable_is_safe(name, value)
+    }
 }

@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     SedScript,
     /// A program of awk.
     AwkProgram,
+    /// A plugin that is switched off: `no:cacheprovider`.
+    PluginOff,
     /// A file or folder of tests inside the project.
     TestFile,
     /// A dotted name of a module of tests.
@@ -64,7 +66,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 20] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 21] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -82,6 +84,7 @@ impl Kind {
         ("command", Kind::Command),
         ("sed_script", Kind::SedScript),
         ("awk_program", Kind::AwkProgram),
+        ("plugin_off", Kind::PluginOff),
         ("test_file", Kind::TestFile),
         ("test_module", Kind::TestModule),
         ("local_package", Kind::LocalPackage),

@@ -116,3 +116,120 @@ fn the_examples_of_every_program_are_judged_as_they_say() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Every way to write an option with its value, as words.
+fn spellings(option: &DangerousOption) -> Vec<Vec<String>> {
+    let (name, value) = (option.option.as_str(), option.harmful_value.as_str());
+    let is_long = name.starts_with("--");
+    let is_letter = name.chars().count() == 2;
+    let mut spellings = Vec::new();
+    let mut names = vec![name.to_owned()];
+    if is_long {
+        // A version that takes abbreviations takes every beginning that no other option shares.
+        names.extend(
+            (3..name.len())
+                .filter(|length| name.is_char_boundary(*length))
+                .map(|length| name[..length].to_owned())
+                .filter(|short| {
+                    option.long_options.iter().filter(|known| known.starts_with(short.as_str())).count() == 1
+                }),
+        );
+    }
+    for name in &names {
+        if option.separate_value {
+            spellings.push(vec![name.clone(), value.to_owned()]);
+        } else if !option.inline_value || option.effect != Effect::Unknown {
+            // If only its value can do harm, it does none without one.
+            spellings.push(vec![name.clone()]);
+        }
+        if option.inline_value && (is_long || !option.clusters) {
+            spellings.push(vec![format!("{name}={value}")]);
+        }
+    }
+    if is_letter && option.clusters {
+        let letter = &name[1..];
+        if option.inline_value {
+            spellings.push(vec![format!("-{letter}{value}")]);
+        }
+        for safe in &option.safe_letters {
+            if option.separate_value {
+                spellings.push(vec![format!("-{safe}{letter}"), value.to_owned()]);
+            } else {
+                spellings.push(vec![format!("-{safe}{letter}")]);
+                spellings.push(vec![format!("-{letter}{safe}")]);
+            }
+            if option.inline_value {
+                spellings.push(vec![format!("-{safe}{letter}{value}")]);
+            }
+        }
+    }
+    // Some have hundreds.
+    let step = option.safe_flags.len().div_ceil(10).max(1);
+    for flag in option.safe_flags.iter().step_by(step) {
+        let mut words = vec![flag.clone()];
+        words.extend(spellings[0].clone());
+        spellings.push(words);
+    }
+    spellings
+}
+
+#[test]
+fn a_harmful_option_is_found_however_it_is_written() {
+    let table = CommandTable::default();
+    let examples = table.examples();
+    let (mut cases, mut telling, mut wrong) = (0, 0, Vec::new());
+    for option in table.dangerous_options() {
+        // Lines that are harmless without the option, and the bare command.
+        let path = &option.command;
+        let lines =
+            examples.iter().filter(|program| program.names.contains(&path[0])).flat_map(|program| &program.examples);
+        let mut bases: Vec<Vec<Word>> = lines
+            .map(|line| split(line))
+            .filter(|words| {
+                words.len() >= path.len() && words.iter().zip(path).all(|(word, name)| word.text() == Some(name))
+            })
+            .take(2)
+            .collect();
+        bases.push(path.iter().map(|name| Word::fixed(name, Span::default())).collect());
+        for spelling in spellings(&option) {
+            let spelled: Vec<Word> = spelling.iter().map(|word| Word::fixed(word, Span::default())).collect();
+            for base in &bases {
+                let dashes = base.iter().position(|word| word.text() == Some("--")).unwrap_or(base.len());
+                let mut places = vec![path.len()];
+                if option.after_operands {
+                    places.push(dashes.max(path.len()));
+                }
+                for place in places {
+                    let mut words = base.clone();
+                    words.splice(place..place, spelled.iter().cloned());
+                    let mut site = Recorder::new();
+                    site.command(&words);
+                    cases += 1;
+                    telling += usize::from(base.len() > path.len());
+                    if is_accepted(site.effect()) {
+                        wrong.push(words.iter().map(|word| &*word.raw).collect::<Vec<_>>().join(" "));
+                    }
+                }
+            }
+        }
+    }
+    wrong.sort();
+    wrong.dedup();
+    assert!(wrong.is_empty(), "{} of {cases} let through:\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
+    assert!(cases > 5_000 && telling > 5_000, "{cases} cases, {telling} with a harmless line around");
+}
+
+#[test]
+fn an_option_that_nobody_knows_is_refused_where_options_can_do_harm() {
+    let table = CommandTable::default();
+    let mut wrong = Vec::new();
+    for option in table.dangerous_options() {
+        for unknown in ["--made-up-option", "--made-up-option=x", "-\u{e9}", "-$x", "--$x", "$x", "\"$x\"", "*"] {
+            let line = format!("{} {unknown}", option.command.join(" "));
+            if is_accepted(effect(&line)) && !wrong.contains(&line) {
+                wrong.push(line);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
