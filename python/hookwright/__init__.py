@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TurnStart,
     )
     from ._explain import Explanation, HookExplanation
+    from ._failures import is_failure
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
@@ -98,6 +99,7 @@ _HOMES = {
         "TurnStart",
     ),
     "._explain": ("Explanation", "HookExplanation"),
+    "._failures": ("is_failure",),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
@@ -195,6 +197,7 @@ __all__ = [
     "WorkspaceTool",
     "allow",
     "ask",
+    "is_failure",
     "retry",
     "skip",
     "stop",

@@ -378,7 +378,7 @@ class Agent:
                 parent=None,
                 model=self.model.name,
                 system=self.system,
-                tools=[(entry.name, entry.description, entry.schema, entry.parallel) for entry in self.tools],
+                tools=[_described(entry) for entry in self.tools],
                 chain=self.hooks,
                 session=session,
                 cwd=self.cwd,
@@ -447,6 +447,11 @@ def _check_number(name: str, value: Any, least: int = 0) -> None:
 def _check_seconds(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number of seconds, not {value!r}")
+
+
+def _described(tool: Any) -> tuple[str, str, Any, bool, bool]:
+    """A tool as a turn sees it: what the model is told, and how it is called."""
+    return tool.name, tool.description, tool.schema, tool.parallel, getattr(tool, "returns", None) == "json"
 
 
 def _as_tools(tools: Any) -> tuple[Any, ...]:

@@ -36,7 +36,7 @@ pub struct PyTurnConfig {
 
 #[pymethods]
 impl PyTurnConfig {
-    /// `tools`: tuples of name, description, schema and whether calls may run side by side.
+    /// `tools`: tuples of name, description, schema, whether calls may run side by side, and whether text is JSON.
     #[new]
     #[pyo3(signature = (*, name, kind, parent, model, system, tools, chain, session, cwd, limits, script))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
@@ -46,7 +46,7 @@ impl PyTurnConfig {
         parent: Option<String>,
         model: &str,
         system: String,
-        tools: Vec<(String, String, Bound<'_, PyAny>, bool)>,
+        tools: Vec<(String, String, Bound<'_, PyAny>, bool, bool)>,
         chain: Option<Bound<'_, PyHookChain>>,
         session: Bound<'_, PySession>,
         cwd: Option<PathBuf>,
@@ -57,9 +57,10 @@ impl PyTurnConfig {
             serde_json::from_value(kind.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let limits: Limits = serde_json::from_value(to_json(&limits)?)
             .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
-        let tool = |(name, description, schema, parallel): (String, String, Bound<'_, PyAny>, bool)| {
+        let tool = |(name, description, schema, parallel, json): (String, String, Bound<'_, PyAny>, bool, bool)| {
             let schema = Arc::new(to_json(&schema)?);
-            let tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            let mut tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            tool.declares_json = json;
             tool.validator.check().map_err(|error| PyValueError::new_err(format!("the schema of {name}: {error}")))?;
             Ok(tool)
         };
@@ -182,12 +183,7 @@ fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<Cal
     let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let mut ran = true;
     let result = match kind.as_str() {
-        "value" => to_json(&value).map_err(|error| {
-            ToolError::new(
-                ToolErrorCode::Exception,
-                format!("the tool returned something that has no JSON form: {}", error.value(py)),
-            )
-        }),
+        "value" => super::tool::result_of(&value),
         "timeout" => {
             let (name, limit): (String, f64) = value.extract()?;
             Err(timed_out(&name, Duration::try_from_secs_f64(limit).unwrap_or_default()))

@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use super::session::PySession;
     #[pymodule_export]
-    use super::tool::{PyWorkspaceTool, py_workspace_tools};
+    use super::tool::{PyWorkspaceTool, is_failure, py_workspace_tools, render_tool_error, tool_error_codes};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -274,12 +274,12 @@ def test_a_tools_value_is_told_as_text(run: Run, value: Any, text: str) -> None:
     assert told(agent) == [text]
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), {"x": object()}, b"bytes"])
+@pytest.mark.parametrize("value", [object(), {"x": object()}, b"\xff\xfe"])
 def test_a_value_without_a_json_form_is_the_calls_failure(run: Run, value: Any) -> None:
     _, result = turn(run, [Probe(value).tool], call())
     (made,) = result.tool_calls
     assert (made.is_error, made.cause, made.ran) == (True, "exception", True), made
-    assert "JSON" in made.result
+    assert "JSON" in made.result or "not UTF-8" in made.result
 
 
 def test_a_tool_error_is_told_with_its_hint(run: Run) -> None:

@@ -37,13 +37,21 @@ pub struct TurnTool {
     pub validator: ArgumentValidator,
     /// Whether others may run beside it.
     pub parallel_safe: bool,
+    /// Whether the text that it returns is JSON, in which a failure may be told.
+    pub declares_json: bool,
 }
 
 impl TurnTool {
     /// A tool of this description.
     pub fn new(description: ToolDescription, parallel_safe: bool) -> Self {
         let validator = ArgumentValidator::new(&description.schema);
-        TurnTool { description, validator, parallel_safe }
+        TurnTool { description, validator, parallel_safe, declares_json: false }
+    }
+
+    /// The same tool, whose text is JSON.
+    #[must_use]
+    pub fn declaring_json(self) -> Self {
+        TurnTool { declares_json: true, ..self }
     }
 }
 
@@ -139,7 +147,7 @@ pub struct CallRecord {
     pub result: String,
     /// Whether it failed, was refused or was not run.
     pub is_error: bool,
-    /// Why it failed: `exception`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
+    /// Why it failed: `exception`, `error_result`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
     pub cause: Option<&'static str>,
     /// How long the tool took; zero if it was not run.
     pub elapsed: Duration,
