@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from ._explain import Explanation, HookExplanation
     from ._failures import is_failure
+    from ._goal import Goal, GoalMessage, GoalResult, GoalRound
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from .exceptions import (
         ConfigError,
         ConfigProblem,
+        GoalError,
         HookError,
         HookTimeout,
         HookwrightError,
@@ -100,6 +102,7 @@ _HOMES = {
     ),
     "._explain": ("Explanation", "HookExplanation"),
     "._failures": ("is_failure",),
+    "._goal": ("Goal", "GoalMessage", "GoalResult", "GoalRound"),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
@@ -111,7 +114,7 @@ _HOMES = {
     "._stats": ("ChainStats", "HookStats"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
+        "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError", "ModelError",
         "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
@@ -131,6 +134,11 @@ __all__ = [
     "Event",
     "Explanation",
     "FunctionModel",
+    "Goal",
+    "GoalError",
+    "GoalMessage",
+    "GoalResult",
+    "GoalRound",
     "HookChain",
     "HookError",
     "HookEvent",

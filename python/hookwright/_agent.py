@@ -329,10 +329,20 @@ class Agent:
         """The same on the running event loop, which goes on meanwhile."""
         self.cancel()
         await self._runs.asettle(_CLOSING)
+        await self._aclose_now()
+
+    async def _aclose_now(self) -> None:
         if self.hooks is not None:
             for session in self._take_begun():
                 await self.hooks.arun("session_end", **self._session_fields(session, "closed"))
         self.session.close()
+
+    def _apart(self, hooks: HookChain, session: Session) -> Agent:
+        """This agent under another chain and in another conversation. `cancel` reaches its runs as well."""
+        other: Agent = object.__new__(type(self))
+        other.__dict__.update({**self.__dict__, "hooks": hooks, "session": session})
+        other._configs, other._begun = {}, weakref.WeakSet()
+        return other
 
     def _close_now(self) -> None:
         self._end_sessions("closed")
@@ -398,6 +408,7 @@ class Agent:
         watched: bool = False,
         hold_text: bool = False,
         detached: bool = False,
+        sender: str | None = None,
     ) -> Any:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
@@ -410,7 +421,7 @@ class Agent:
             self._begun.add(session)
             _open_agents.add(self)
         text = well_formed(text)
-        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source)
+        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source, sender=sender)
         running = Running(turn, detached=detached)
         self._runs.add(running)
         try:

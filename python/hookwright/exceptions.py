@@ -17,6 +17,7 @@ from typing import Any
 __all__ = [
     "ConfigError",
     "ConfigProblem",
+    "GoalError",
     "HookError",
     "HookTimeout",
     "HookwrightError",
@@ -110,6 +111,12 @@ class ConfigError(HookwrightError, ValueError):
     def __str__(self) -> str:
         lines = [self.message, *(f"  {problem}" for problem in self.problems)]
         return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
+
+
+class GoalError(HookwrightError):
+    """A goal that cannot be pursued, resumed or spoken to."""
+
+    __module__ = "hookwright"
 
 
 class HookError(HookwrightError):

@@ -87,10 +87,17 @@ impl PyTurnConfig {
 
     /// The turn that begins with `text`. `watched`: whether anybody will ask for its events; `hold_text`: whether text
     /// is told only when hooks have seen the whole reply. `source`: how the session
-    /// came to be, if this is its first turn here.
-    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None))]
-    fn begin(slf: Bound<'_, Self>, text: String, watched: bool, hold_text: bool, source: Option<String>) -> PyTurn {
-        let input = TurnInput { text, sender: None, streamed: watched, hold_text, session_source: source };
+    /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.
+    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None, sender=None))]
+    fn begin(
+        slf: Bound<'_, Self>,
+        text: String,
+        watched: bool,
+        hold_text: bool,
+        source: Option<String>,
+        sender: Option<String>,
+    ) -> PyTurn {
+        let input = TurnInput { text, sender, streamed: watched, hold_text, session_source: source };
         let turn = Turn::new(slf.get().config.clone(), input);
         PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }

@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod exit;
 mod function;
+mod goal;
 mod message;
 mod model;
 mod outcome;
@@ -44,6 +45,8 @@ mod _native {
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
+    #[pymodule_export]
+    use super::goal::{PyGoal, workspace_fingerprint};
     #[pymodule_export]
     use super::message::{PyMessage, PyToolCall, PyUsage};
     #[pymodule_export]
