@@ -63,7 +63,7 @@ impl PyGoal {
     /// What it wants done next: the generation and the effect, or `None` when it is over.
     #[pyo3(name = "next")]
     fn next_step<'py>(&self, py: Python<'py>) -> PyResult<Option<(u64, Bound<'py, PyAny>)>> {
-        let step = self.goal().next();
+        let step = self.goal().step();
         match step {
             Step::Done(_) => Ok(None),
             Step::Effect { generation, effect } => Ok(Some((generation, to_python(py, &json!(effect))?))),

@@ -126,6 +126,9 @@ pub fn to_exception(py: Python<'_>, error: &ToolError) -> PyErr {
     if let Some(hint) = text(&error.hint) {
         attributes.push(("hint", hint));
     }
+    if let Some(wait) = error.retry_after {
+        attributes.push(("retry_after", pyo3::types::PyFloat::new(py, wait.as_secs_f64()).into_any().unbind()));
+    }
     exception(py, "ToolError", &error.detail, &attributes)
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use blake3::Hasher;
 use ignore::WalkBuilder;
 
-use crate::process::{ProcessSpec, Status, run};
+use crate::process::{Status, read_only, run};
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,15 +158,11 @@ fn checked_out(git: &Path) -> Vec<u8> {
     [head.as_bytes(), commit.trim().as_bytes()].concat()
 }
 
-/// The files that ignore rules match although git tracks them. Only git knows; it is asked in a way in which nothing
-/// that a repository names is run. If it cannot be asked, such files do not count.
+/// The files that ignore rules match although git tracks them. Only git knows; listing them reads no file of the work
+/// tree, so no filter or driver that a repository names is run. If it cannot be asked, such files do not count.
 async fn tracked_but_ignored(root: &Path) -> BTreeSet<PathBuf> {
-    let arguments = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z", "--cached"];
-    let spec = arguments.into_iter().chain(["--ignored", "--exclude-standard"]).fold(
-        ProcessSpec::new("git").working_directory(root).environment("GIT_OPTIONAL_LOCKS", "0"),
-        ProcessSpec::argument,
-    );
-    let spec = spec.timeout(Duration::from_secs(10));
+    let text = "git ls-files -z --cached --ignored --exclude-standard";
+    let spec = read_only::command(text, root, root, None).timeout(Duration::from_secs(10));
     match run(spec).await {
         Ok(output) if output.status == Status::Exited(0) => {
             let names = output.stdout.bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -188,7 +188,7 @@ impl Goal {
     }
 
     /// What it wants done next. Asking again wants the same again.
-    pub fn next(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         let spec = &self.state.spec;
         let effect = match &self.state.phase {
             Phase::Ended { status } => return Step::Done(*status),

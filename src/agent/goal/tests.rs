@@ -91,7 +91,7 @@ impl World {
     /// Runs to the end; `between` is called with each effect before it is performed.
     fn pursue(&mut self, goal: &mut Goal, mut between: impl FnMut(&mut Goal, &Effect)) -> GoalStatus {
         for _ in 0..1000 {
-            match goal.next() {
+            match goal.step() {
                 Step::Done(status) => return status,
                 Step::Effect { generation, effect } => {
                     between(goal, &effect);
@@ -274,7 +274,7 @@ fn follow_ups_and_commands_pass_and_attachments_are_refused() {
 #[test]
 fn late_answers_change_nothing() {
     let mut goal = goal(2);
-    let Step::Effect { generation: first, .. } = goal.next() else { panic!() };
+    let Step::Effect { generation: first, .. } = goal.step() else { panic!() };
     let run = Execution { ended: Ended::Done, text: "x".into(), ..Execution::default() };
     assert!(!goal.answer(first, Answer::Sampled(Sample::default())), "no answer to what was asked");
     assert!(goal.answer(first, Answer::Executed(run.clone())));
@@ -284,10 +284,10 @@ fn late_answers_change_nothing() {
     assert_eq!(goal.state(), &state);
     let mut other = self::goal(2);
     assert_ne!(other.state().id, goal.state().id);
-    let Step::Effect { generation, .. } = goal.next() else { panic!() };
+    let Step::Effect { generation, .. } = goal.step() else { panic!() };
     assert!(goal.cancel());
     assert!(!goal.answer(generation, Answer::Sampled(Sample::default())));
-    assert_eq!(goal.next(), Step::Done(GoalStatus::Cancelled));
+    assert_eq!(goal.step(), Step::Done(GoalStatus::Cancelled));
     assert!(!goal.cancel(), "once");
     assert!(other.cancel());
 }
@@ -320,7 +320,7 @@ fn a_restart_before_any_effect_ends_in_the_same_place() {
         let mut count = 0;
         let mut status = None;
         while status.is_none() {
-            match goal.next() {
+            match goal.step() {
                 Step::Done(ended) => status = Some(ended),
                 Step::Effect { generation, effect } => {
                     if matches!(effect, Effect::Review { round: 1, .. }) && goal.state().queue.is_empty() {
@@ -332,7 +332,7 @@ fn a_restart_before_any_effect_ends_in_the_same_place() {
                         assert!(!next.answer(generation, Answer::Executed(Execution::default())));
                         assert_eq!(next.state().restarts, 1);
                         if let (Effect::Dispatch { .. }, Step::Effect { effect: Effect::Dispatch { text, .. }, .. }) =
-                            (&effect, next.next())
+                            (&effect, next.step())
                         {
                             assert!(text.contains("interrupted"), "{text}");
                         }
@@ -449,8 +449,8 @@ proptest! {
         let mut goal = goal(max_rounds);
         let mut end = None;
         for happening in happenings {
-            let step = goal.next();
-            prop_assert_eq!(&step, &goal.next(), "asking again wants the same");
+            let step = goal.step();
+            prop_assert_eq!(&step, &goal.step(), "asking again wants the same");
             match happening {
                 Happening::Fitting(ended, text, print) => {
                     if let Step::Effect { generation, effect } = step {
@@ -501,7 +501,7 @@ proptest! {
         }
         // Left to agents that only fail, it comes to its end by itself.
         for _ in 0..400 {
-            let Step::Effect { generation, effect } = goal.next() else { break };
+            let Step::Effect { generation, effect } = goal.step() else { break };
             let done = |text: &str| Execution { ended: Ended::Done, text: text.into(), ..Execution::default() };
             let answer = match effect {
                 Effect::Dispatch { .. } => Answer::Executed(done("x")),
