@@ -1,7 +1,7 @@
 //! Builtins of the shell that set variables, evaluate text, or change the shell; the others are in the table.
 
 use super::analysis::{Effect, Reason, ReasonCode, Span};
-use super::table::Site;
+use super::table::{Site, environment_variable_is_safe};
 use super::variables::Known;
 use super::walk::Walk;
 use super::word::{Value, Word};
@@ -85,7 +85,15 @@ impl Walk<'_> {
         let operands = &words[1..];
         match name {
             "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "break" | "continue" | "shift" | "times"
-            | "caller" | "jobs" | "help" | "wait" | "logout" => {}
+            | "caller" | "jobs" | "help" | "logout" => {}
+            "wait" => {
+                for pair in operands.windows(2).filter(|pair| pair[0].text() == Some("-p")) {
+                    self.read_name(&known(&pair[1]), &pair[1].raw, pair[1].span);
+                }
+                if operands.iter().any(|word| word.text().is_none_or(|text| text.len() > 2 && text.starts_with("-p"))) {
+                    self.refuse(ReasonCode::EvaluatesText, whole, "wait");
+                }
+            }
             "eval" => self.eval(whole, operands),
             "." | "source" => self.executes(whole, name),
             "exec" | "command" | "builtin" => return self.passes_on(name, words),
@@ -97,7 +105,7 @@ impl Walk<'_> {
             "let" => {
                 for word in operands {
                     match word.text() {
-                        Some(text) => self.arithmetic(&text.to_owned(), word.span),
+                        Some(text) => self.arithmetic(text, word.span),
                         None => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
                     }
                 }
@@ -408,16 +416,14 @@ impl Walk<'_> {
             if !plain {
                 self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
             }
-            if exports && has_value && !self.table.environment_is_safe(name, value) {
-                self.refuse(ReasonCode::SetsVariable, word.span, name);
-            } else if exports
-                && !has_value
-                && self.variables.get(name).is_some()
-                && !self.table.environment_is_safe(name, None)
-            {
+            let gets_out = exports && (has_value || self.variables.get(name).is_some());
+            if gets_out && !environment_variable_is_safe(name, value.filter(|_| has_value)) {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             }
             self.check_name(name, word.span);
+            if !has_value && operands[0].text().is_some_and(|first| first.starts_with('-') && first.contains('A')) {
+                self.variables.set_associative(name);
+            }
             if has_value {
                 let known = value.map_or(Known::Anything(String::new()), |value| Known::Text(value.to_owned()));
                 // Letters may change their case; arrays hold more.

@@ -234,8 +234,9 @@ impl Walk<'_> {
         if reading != Reading::Pattern && text.contains(lost) {
             self.refuse(ReasonCode::NotParsed, span, text);
         }
-        for character in text.chars() {
-            if reading == Reading::Argument && matches!(character, '*' | '?' | '[') {
+        for (at, character) in text.char_indices() {
+            let pattern = matches!(character, '*' | '?') || (character == '[' && text[at..].contains(']'));
+            if reading == Reading::Argument && pattern {
                 built.push_glob();
             } else {
                 built.push(character.encode_utf8(&mut [0; 4]));
@@ -367,7 +368,8 @@ fn unquote(raw: &str, reading: Reading, built: &mut Builder) -> Option<()> {
                     built.push(escaped.encode_utf8(&mut [0; 4]));
                 }
             }
-            '*' | '?' | '[' if reading == Reading::Argument => built.push_glob(),
+            '*' | '?' if reading == Reading::Argument => built.push_glob(),
+            '[' if reading == Reading::Argument && rest.contains(']') => built.push_glob(),
             ';' | '&' | '|' | '<' | '>' | '(' | ')' | ' ' | '\t' | '\n' if reading != Reading::Pattern => return None,
             _ => built.push(character.encode_utf8(&mut [0; 4])),
         }

@@ -14,6 +14,7 @@ mod guard;
 mod output;
 mod parameter;
 mod parse;
+mod program;
 mod simple;
 mod table;
 mod variables;
@@ -21,7 +22,7 @@ mod walk;
 mod word;
 
 pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
-pub use table::CommandTable;
+pub use table::{CommandTable, DangerousOption, ProgramExamples, TableError, environment_variable_is_safe};
 pub use word::{Value, Word};
 
 /// What would this command do?

@@ -88,8 +88,8 @@ impl Walk<'_> {
         }
         match parameter {
             Parameter::Named(name) => self.value_of(name),
-            Parameter::NamedWithIndex { index, .. } => {
-                self.arithmetic(index, span);
+            Parameter::NamedWithIndex { name, index } => {
+                self.subscript(name, index, span);
                 Known::Anything(String::new())
             }
             Parameter::Special(
@@ -101,6 +101,15 @@ impl Walk<'_> {
             Parameter::Special(_) | Parameter::Positional(_) | Parameter::NamedWithAllIndices { .. } => {
                 Known::Anything(String::new())
             }
+        }
+    }
+
+    /// What stands in the brackets behind the name of an array.
+    pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) {
+        if self.variables.is_associative(name) {
+            let _ = self.build(index, span, Reading::Pattern);
+        } else {
+            self.arithmetic(index, span);
         }
     }
 

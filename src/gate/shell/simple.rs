@@ -4,6 +4,7 @@ use super::analysis::{Effect, Reason, ReasonCode, Redirect, SimpleCommand, Span}
 use super::builtin;
 use super::expand::Reading;
 use super::parse::ast;
+use super::table::environment_variable_is_safe;
 use super::variables::{self, Known};
 use super::walk::Walk;
 use super::word::{Value, Word};
@@ -37,9 +38,15 @@ impl Walk<'_> {
                 Item::AssignmentWord(assignment, word) => {
                     let span = self.word_span(word);
                     if let ast::AssignmentValue::Array(elements) = &assignment.value {
-                        self.array(elements);
+                        // Keys are text if this very command says so.
+                        let says = |word: &Word| matches!(word.text(), Some("-A" | "-gA" | "-rA" | "-Ar"));
+                        let name = name_of(assignment);
+                        if words.first().and_then(Word::text).is_some_and(builtin::declares) && words.iter().any(says) {
+                            self.variables.set_associative(&name);
+                        }
+                        self.array(&name, elements);
                         arrays.push(span);
-                        words.push(Word { raw: word.value.clone(), span, value: unknown(&name_of(assignment)) });
+                        words.push(Word { raw: word.value.clone(), span, value: unknown(&name) });
                     } else {
                         self.words(&word.value, span, &mut words);
                     }
@@ -99,11 +106,9 @@ impl Walk<'_> {
             self.refuse(ReasonCode::DynamicProgram, first.span, &first.raw);
             return as_they_are();
         };
-        if let Some(certain) = self.certain_function(name) {
-            if certain {
-                return as_they_are();
-            }
-            // It may be the function, whose body was judged, or what has the name otherwise.
+        // If it is not certain, it may be the function, whose body was judged, or what has the name otherwise.
+        if self.certain_function(name) == Some(true) {
+            return as_they_are();
         }
         if name.contains('/') {
             let system = SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder));
@@ -228,14 +233,14 @@ impl Walk<'_> {
             return;
         }
         let text = if let Known::Text(text) = &value { Some(text.as_str()) } else { None };
-        if assignment.append || !self.table.environment_is_safe(&name, text) {
+        if assignment.append || !environment_variable_is_safe(&name, text) {
             self.refuse(ReasonCode::SetsVariable, span, &name);
         }
     }
 
     fn checked_name(&mut self, assignment: &ast::Assignment, span: Span) -> String {
-        if let ast::AssignmentName::ArrayElementName(_, index) = &assignment.name {
-            self.arithmetic(index, span);
+        if let ast::AssignmentName::ArrayElementName(name, index) = &assignment.name {
+            self.subscript(name, index, span);
         }
         let name = name_of(assignment);
         self.check_name(&name, span);
@@ -257,18 +262,17 @@ impl Walk<'_> {
                 if assignment.append || element { Known::Anything(String::new()) } else { known }
             }
             ast::AssignmentValue::Array(elements) => {
-                self.array(elements);
+                self.array(&name_of(assignment), elements);
                 Known::Anything(String::new())
             }
         }
     }
 
-    fn array(&mut self, elements: &[(Option<ast::Word>, ast::Word)]) {
+    fn array(&mut self, name: &str, elements: &[(Option<ast::Word>, ast::Word)]) {
         for (key, value) in elements {
             if let Some(key) = key {
                 let span = self.word_span(key);
-                self.build(&key.value, span, Reading::Single);
-                self.arithmetic(&key.value, span);
+                self.subscript(name, &key.value, span);
             }
             let span = self.word_span(value);
             self.words(&value.value, span, &mut Vec::new());

@@ -1,6 +1,6 @@
 //! What is known of the values of variables while a text is walked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// What a variable can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,10 @@ pub(super) fn is_numeric(text: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Variables {
     known: HashMap<String, Known>,
+    /// The arrays whose keys are text, not arithmetic.
+    associative: BTreeSet<String>,
+    /// What functions set: whenever one is called.
+    unsteady: BTreeSet<String>,
     /// Whether `IFS` was set, so that words split elsewhere than at blanks.
     pub(super) splits_elsewhere: bool,
     /// Within a function anything may have been set by whoever calls it.
@@ -79,7 +83,7 @@ pub(super) struct Variables {
 impl Variables {
     /// Of code that others run later, or elsewhere: anything may be set by then.
     pub(super) fn of_others(splits_elsewhere: bool) -> Self {
-        Self { known: HashMap::new(), splits_elsewhere, anything_is_set: true }
+        Self { splits_elsewhere, anything_is_set: true, ..Self::default() }
     }
 
     /// Sets a variable.
@@ -90,9 +94,20 @@ impl Variables {
         self.known.insert(name.to_owned(), value);
     }
 
+    /// Says that the keys of an array are text.
+    pub(super) fn set_associative(&mut self, name: &str) {
+        self.associative.insert(name.to_owned());
+    }
+
+    /// Whether the keys of an array are surely text.
+    pub(super) fn is_associative(&self, name: &str) -> bool {
+        self.associative.contains(name)
+    }
+
     /// What is known of a variable; `None` if the text has not set it.
     pub(super) fn get(&self, name: &str) -> Option<Known> {
         match self.known.get(name) {
+            _ if self.unsteady.contains(name) => Some(Known::Anything(String::new())),
             Some(known) => Some(known.clone()),
             None if self.anything_is_set => Some(Known::Anything(String::new())),
             None => None,
@@ -103,6 +118,8 @@ impl Variables {
     pub(super) fn join(&mut self, other: &Variables) {
         self.splits_elsewhere |= other.splits_elsewhere;
         self.anything_is_set |= other.anything_is_set;
+        self.unsteady.extend(other.unsteady.iter().cloned());
+        self.associative.retain(|name| other.associative.contains(name));
         for (name, theirs) in &other.known {
             let joined = match self.known.get(name) {
                 Some(ours) => ours.join(theirs),
@@ -119,9 +136,10 @@ impl Variables {
         }
     }
 
-    /// Whether the text sets any variable.
-    pub(super) fn sets_anything(&self) -> bool {
-        !self.known.is_empty()
+    /// A function was defined whose body sets what `inside` holds: from now on nothing is known of these.
+    pub(super) fn may_be_set_by(&mut self, inside: &Variables) {
+        self.splits_elsewhere |= inside.known.contains_key("IFS");
+        self.unsteady.extend(inside.known.keys().chain(&inside.unsteady).cloned());
     }
 
     /// Forgets all that is known of values, as if other code had run.

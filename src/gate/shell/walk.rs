@@ -407,12 +407,8 @@ impl<'t> Walk<'t> {
         self.compound(&definition.body.0);
         self.redirect_list(definition.body.1.as_ref());
         self.conditional -= 1;
-        let set_inside = std::mem::replace(&mut self.variables, before);
-        // A call may set what it sets, at any later time.
-        self.variables.anything_is_set |= set_inside.sets_anything();
-        if set_inside.sets_anything() {
-            self.variables.forget();
-        }
+        let inside = std::mem::replace(&mut self.variables, before);
+        self.variables.may_be_set_by(&inside);
     }
 
     /// One more simple command; false once there were too many.
