@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     )
     from ._explain import Explanation, HookExplanation
     from ._failures import is_failure
-    from ._goal import Goal, GoalMessage, GoalResult, GoalRound
+    from ._goal import Goal
+    from ._goal_result import GoalMessage, GoalResult, GoalRound
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
@@ -102,7 +103,8 @@ _HOMES = {
     ),
     "._explain": ("Explanation", "HookExplanation"),
     "._failures": ("is_failure",),
-    "._goal": ("Goal", "GoalMessage", "GoalResult", "GoalRound"),
+    "._goal": ("Goal",),
+    "._goal_result": ("GoalMessage", "GoalResult", "GoalRound"),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (

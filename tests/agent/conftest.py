@@ -10,7 +10,10 @@ import pytest
 # The ways in which a hook can fail, and the look at the process table, are shared with the tests of the chain.
 sys.path.append(str(Path(__file__).parents[1] / "hooks"))
 
+from goals import WAYS, Pursue
 from runs import ENTRANCES, Probe, Run
+
+import hookwright as hw
 
 
 @pytest.fixture(params=ENTRANCES)
@@ -23,3 +26,27 @@ def run(request: pytest.FixtureRequest) -> Run:
 def probe() -> Probe:
     """A tool named ``probe`` that tells how often it was entered."""
     return Probe()
+
+
+@pytest.fixture(params=WAYS)
+def pursue(request: pytest.FixtureRequest) -> Pursue:
+    """Each way to pursue a goal in turn."""
+    return WAYS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate like that for reviewers, where there is none yet."""
+    if hasattr(hw, "ReviewGate"):
+        return
+
+    def add(hooks: hw.HookChain) -> bool:
+        hooks.add(
+            lambda event: hw.skip("reviewers only look") if event.tool_name == "write" else None,
+            "pre_tool_execution",
+            role="gate",
+            name="review",
+        )
+        return True
+
+    monkeypatch.setattr("hookwright._goal._add_review_gate", add)

@@ -14,6 +14,8 @@ mod file;
 mod fingerprint;
 mod machine;
 mod prompt;
+#[cfg(test)]
+mod properties;
 mod state;
 #[cfg(test)]
 mod tests;
