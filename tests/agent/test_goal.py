@@ -130,7 +130,7 @@ def test_the_same_error_twice_blocks(pursue: Pursue) -> None:
     result = pursue(make(executor, reviews()))
     assert result.status == "blocked"
     assert "the same error came twice" in str(result.reason) and "the disk is full" in str(result.reason)
-    assert "<error>" in said_to(executor)[1]
+    assert "<last_error>" in said_to(executor)[1]
 
 
 def test_an_error_that_does_not_come_again_does_not_block(pursue: Pursue) -> None:

@@ -60,6 +60,8 @@ pub async fn workspace_fingerprint(root: PathBuf, bounds: Bounds) -> io::Result<
             .hidden(false)
             .require_git(false)
             .follow_links(false)
+            // Mounted below may be what is endless to read, such as the files of the kernel.
+            .same_file_system(true)
             .filter_entry(|entry| entry.file_name() != ".git")
             .sort_by_file_path(Ord::cmp)
             .build();

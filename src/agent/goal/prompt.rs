@@ -34,7 +34,7 @@ pub(super) fn dispatch(spec: &GoalSpec, rounds: &[Round], interrupted: bool) -> 
             )),
             _ => {
                 let error = last.error.as_deref().unwrap_or("unknown");
-                text.push_str(&format!("\n\nThe last round ended with an error:\n{}", fenced("error", error)));
+                text.push_str(&format!("\n\nThe last round ended with an error:\n{}", fenced("last_error", error)));
             }
         }
     }
@@ -126,14 +126,15 @@ fn fenced(tag: &str, text: &str) -> String {
     for (index, character) in inside.char_indices() {
         let is_mark = character == '<' && {
             let rest = inside[index + 1..].trim_start_matches(['/', ' ', '\t', '\n']).to_ascii_lowercase();
-            TAGS.iter().any(|tag| rest.starts_with(tag))
+            let goes_on = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || "_-".contains(next));
+            TAGS.iter().any(|tag| rest.strip_prefix(tag).is_some_and(|rest| !goes_on(rest)))
         };
         safe.push(if is_mark { '\u{2039}' } else { character });
     }
     format!("<{tag}>\n{safe}\n</{tag}>")
 }
 
-const TAGS: [&str; 5] = ["review_feedback", "executor_report", "executor_calls", "error", "additional_context"];
+const TAGS: [&str; 5] = ["review_feedback", "executor_report", "executor_calls", "last_error", "additional_context"];
 
 #[cfg(test)]
 mod tests {
@@ -148,7 +149,8 @@ mod tests {
             assert_eq!(text.matches('<').count(), 2, "{text}");
             assert!(text.ends_with("\n</executor_report>"), "{text}");
         }
-        assert_eq!(fenced("error", "a < b"), "<error>\na < b\n</error>");
+        let markup = "a < b <executor_reporter> <p>";
+        assert_eq!(fenced("last_error", markup), format!("<last_error>\n{markup}\n</last_error>"));
     }
 
     proptest! {

@@ -165,7 +165,7 @@ fn the_same_error_twice_blocks_and_another_does_not() {
     let broken = |text| Line(1.0, Ended::Error, text);
     let (status, goal, world) = pursue(5, &[broken("disk full"), broken("disk full")], &[]);
     assert_eq!((status, reason(&goal)), (GoalStatus::Blocked, "the same error came twice: disk full"));
-    assert!(world.told[1].contains("<error>\ndisk full\n</error>"), "{}", world.told[1]);
+    assert!(world.told[1].contains("<last_error>\ndisk full\n</last_error>"), "{}", world.told[1]);
     let (status, ..) = pursue(5, &[broken("a"), broken("b"), done("c")], &[done(PASS)]);
     assert_eq!(status, GoalStatus::Passed);
 }
