@@ -63,7 +63,7 @@ def test_values_without_a_json_form_say_what_to_do() -> None:
     ]:
         with pytest.raises(ToolError, match=message) as caught:
             render_result(value)
-        assert caught.value.code == "unrenderable_result"
+        assert caught.value.code == "exception"
         assert caught.value.hint
         assert " at 0x" not in str(caught.value)
 

@@ -143,7 +143,7 @@ def test_every_wrong_argument_is_named_at_once() -> None:
     with pytest.raises(ToolError) as caught:
         everything.invoke({"patern": "x", "color": "green", "where": {"x": "no"}, "span": {"start": 1}, "limit": 0})
     error = caught.value
-    assert error.code == "invalid_arguments"
+    assert error.code == "required"
     assert [field for field, _ in error.problems] == ["pattern", "color", "where.x", "options", "limit", "patern"]
     assert error.field == "pattern"
     assert "pattern: is required" in error.detail

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
         TurnStart,
     )
     from ._explain import Explanation, HookExplanation
+    from ._failures import is_failure
     from ._gates import PermissionRules, PlanGate, ReviewGate
+    from ._goal import Goal
+    from ._goal_result import GoalMessage, GoalResult, GoalRound
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from .exceptions import (
         ConfigError,
         ConfigProblem,
+        GoalError,
         HookError,
         HookTimeout,
         HookwrightError,
@@ -102,6 +106,9 @@ _HOMES = {
         "TurnStart",
     ),
     "._explain": ("Explanation", "HookExplanation"),
+    "._failures": ("is_failure",),
+    "._goal": ("Goal",),
+    "._goal_result": ("GoalMessage", "GoalResult", "GoalRound"),
     "._gates": ("PermissionRules", "PlanGate", "ReviewGate"),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
@@ -115,7 +122,7 @@ _HOMES = {
     "._terminal": ("TerminalApprover",),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
+        "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError", "ModelError",
         "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
@@ -137,6 +144,11 @@ __all__ = [
     "Event",
     "Explanation",
     "FunctionModel",
+    "Goal",
+    "GoalError",
+    "GoalMessage",
+    "GoalResult",
+    "GoalRound",
     "HookChain",
     "HookError",
     "HookEvent",
@@ -207,6 +219,7 @@ __all__ = [
     "WorkspaceTool",
     "allow",
     "ask",
+    "is_failure",
     "retry",
     "shell",
     "skip",

@@ -337,10 +337,20 @@ class Agent:
         """The same on the running event loop, which goes on meanwhile."""
         self.cancel()
         await self._runs.asettle(_CLOSING)
+        await self._aclose_now()
+
+    async def _aclose_now(self) -> None:
         if self.hooks is not None:
             for session in self._take_begun():
                 await self.hooks.arun("session_end", **self._session_fields(session, "closed"))
         self.session.close()
+
+    def _apart(self, hooks: HookChain, session: Session) -> Agent:
+        """This agent under another chain and in another conversation. `cancel` reaches its runs as well."""
+        other: Agent = object.__new__(type(self))
+        other.__dict__.update({**self.__dict__, "hooks": hooks, "session": session})
+        other._configs, other._begun = {}, weakref.WeakSet()
+        return other
 
     def _close_now(self) -> None:
         self._end_sessions("closed")
@@ -406,6 +416,7 @@ class Agent:
         watched: bool = False,
         hold_text: bool = False,
         detached: bool = False,
+        sender: str | None = None,
     ) -> Any:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
@@ -418,7 +429,7 @@ class Agent:
             self._begun.add(session)
             _open_agents.add(self)
         text = well_formed(text)
-        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source)
+        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source, sender=sender)
         running = Running(turn, detached=detached)
         self._runs.add(running)
         try:
@@ -480,7 +491,9 @@ def _as_tool(entry: Any) -> Any:
 def _described(entry: Any) -> tuple[Any, ...]:
     """A tool as turns need to know it. The effect comes from here and not from what a model says."""
     effect = entry.effect_of if callable(entry.effect) else entry.effect
-    return entry.name, entry.description, entry.schema, entry.parallel, effect, getattr(entry, "root", None)
+    declares_json = getattr(entry, "returns", None) == "json"
+    root = getattr(entry, "root", None)
+    return entry.name, entry.description, entry.schema, entry.parallel, declares_json, effect, root
 
 
 def _refuse_doubles(tools: tuple[Any, ...]) -> None:

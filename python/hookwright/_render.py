@@ -27,7 +27,7 @@ def render_result(value: Any) -> tuple[str, Any]:
         The text, and the value as JSON data; None for a text or None.
 
     Raises:
-        ToolError: (code `unrenderable_result`) for a value without a JSON form. Showing the model the `repr` of an
+        ToolError: for a value without a JSON form. Showing the model the `repr` of an
             object would give it an address in memory.
 
     Example:
@@ -51,7 +51,7 @@ def render_result(value: Any) -> tuple[str, Any]:
         raise
     except (PydanticSerializationError, UnicodeError, TypeError, ValueError, RecursionError) as error:
         raise ToolError(
-            f"the result of type {_name(value)} has no JSON form: {error}", code="unrenderable_result", hint=_HINT
+            f"the result of type {_name(value)} has no JSON form: {error}", code="exception", hint=_HINT
         ) from error
     clean = well_formed(text)
     # Outside strings JSON is ASCII, so replacing characters in the text is replacing them in the strings.
@@ -88,15 +88,13 @@ def _text(value: bytes) -> str:
     except UnicodeDecodeError:
         raise ToolError(
             f"the result is {len(value)} bytes that are not UTF-8 text",
-            code="unrenderable_result",
+            code="exception",
             hint="decode it, or save it to a file and return the path",
         ) from None
 
 
 def _refuse(value: Any) -> Any:
-    raise ToolError(
-        f"the result holds a {_name(value)}, which has no JSON form", code="unrenderable_result", hint=_HINT
-    )
+    raise ToolError(f"the result holds a {_name(value)}, which has no JSON form", code="exception", hint=_HINT)
 
 
 def _name(value: Any) -> str:

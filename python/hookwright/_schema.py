@@ -48,12 +48,12 @@ class Parameters:
             Keyword arguments for the function. A parameter that was left out and has a default is left out here too.
 
         Raises:
-            ToolError: (code `invalid_arguments`) naming every argument that is wrong.
+            ToolError: naming every argument that is wrong.
         """
         if not isinstance(arguments, Mapping):
             raise ToolError(
                 f"the arguments of {tool_name} must be a JSON object, not {_json_type(arguments)}",
-                code="invalid_arguments",
+                code="type",
                 hint=self.usage(),
             )
         try:
@@ -94,11 +94,18 @@ class Parameters:
         text = "; ".join(f"{field}: {message}" for field, message in problems)
         return ToolError(
             f"invalid arguments for {tool_name}: {text}",
-            code="invalid_arguments",
+            code=_code_of(error.errors()[0]["type"]),
             field=problems[0][0],
             hint=self.usage(),
             problems=problems,
         )
+
+
+def _code_of(kind: str) -> str:
+    """The code of a `ToolError` for pydantic's name of a problem."""
+    if kind == "missing":
+        return "required"
+    return "type" if kind.endswith(("_type", "_parsing", "_from_float")) else "invalid"
 
 
 class _Schema(GenerateJsonSchema):

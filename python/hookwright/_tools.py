@@ -62,6 +62,7 @@ class Tool(Generic[P, R]):
         timeout: seconds after which a call is given up; None for no limit of its own.
         parallel: whether calls may run beside others of the same reply.
         inline: whether a synchronous function runs on the caller's thread instead of a worker thread.
+        returns: ``"json"`` if the text that it returns is JSON, in which a failure may be told; else None.
         is_async: whether the function is a coroutine function.
     """
 
@@ -74,6 +75,7 @@ class Tool(Generic[P, R]):
     timeout: float | None
     parallel: bool
     inline: bool
+    returns: Literal["json"] | None
     is_async: bool
     __name__: str
     __qualname__: str
@@ -93,6 +95,7 @@ class Tool(Generic[P, R]):
         timeout: float | None = None,
         parallel: bool | None = None,
         inline: bool = False,
+        returns: Literal["json"] | None = None,
         _frame: FrameType | None = None,
     ) -> None:
         binding: Any = type(function) if isinstance(function, (classmethod, staticmethod)) else None
@@ -108,6 +111,7 @@ class Tool(Generic[P, R]):
         put(self, "timeout", _checked_timeout(name, timeout))
         put(self, "parallel", effect == "read" if parallel is None else parallel)
         put(self, "inline", inline)
+        put(self, "returns", _checked_returns(name, returns))
         put(self, "is_async", _is_async(name, plain))
         put(self, "_binding", binding)
         put(self, "_instance", None)
@@ -171,7 +175,7 @@ class Tool(Generic[P, R]):
         """Checks and converts the arguments of a call, without calling.
 
         Raises:
-            ToolError: (code `invalid_arguments`) naming every argument that is wrong, in `problems`.
+            ToolError: (code `required`, `type` or `invalid`) naming every argument that is wrong, in `problems`.
         """
         return self._read_signature().validate(self.name, arguments)
 
@@ -186,8 +190,7 @@ class Tool(Generic[P, R]):
             What the function returns; for an async function an awaitable.
 
         Raises:
-            ToolError: (code `invalid_arguments`) before the function is entered. What the function itself raises
-                passes through.
+            ToolError: before the function is entered. What the function itself raises passes through.
         """
         parameters = self._read_signature()
         keywords = parameters.validate(self.name, arguments)
@@ -275,6 +278,7 @@ def tool(
     timeout: float | None = ...,
     parallel: bool | None = ...,
     inline: bool = ...,
+    returns: Literal["json"] | None = ...,
 ) -> Tool[P, R]: ...
 
 
@@ -287,6 +291,7 @@ def tool(
     timeout: float | None = ...,
     parallel: bool | None = ...,
     inline: bool = ...,
+    returns: Literal["json"] | None = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -300,6 +305,7 @@ def tool(
     timeout: float | None = None,
     parallel: bool | None = None,
     inline: bool = False,
+    returns: Literal["json"] | None = None,
 ) -> Any:
     """Makes a `Tool` of a sync or async function or method, bare or with arguments.
 
@@ -316,11 +322,13 @@ def tool(
         parallel: whether calls may run beside others of the same reply. Default: only if the effect is `read`.
         inline: run a synchronous function on the caller's thread; for functions that return at once. Default: in a
             worker thread, so that it never blocks the loop.
+        returns: ``"json"`` says that the text it returns is JSON, so that ``{"error": "…"}`` as text is a failed call,
+            as it always is as a dict. Default: text is text.
 
     Raises:
         TypeError: if a model cannot call the function: `*args`, `**kwargs`, positional-only parameters, generators,
             types without a JSON form. The message says what to do.
-        ValueError: for a bad name, effect or timeout.
+        ValueError: for a bad name, effect, timeout or `returns`.
 
     Example:
         >>> @tool(effect="read")
@@ -350,6 +358,7 @@ def tool(
             timeout=timeout,
             parallel=parallel,
             inline=inline,
+            returns=returns,
             _frame=frame,
         )
 
@@ -383,6 +392,12 @@ def _checked_timeout(name: str, timeout: Any) -> float | None:
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
         raise ValueError(f"tool {name!r}: timeout is in seconds and more than 0, not {timeout!r}")
     return float(timeout)
+
+
+def _checked_returns(name: str, returns: Any) -> Any:
+    if returns not in (None, "json"):
+        raise ValueError(f"tool {name!r}: returns is 'json' or left out, not {returns!r}")
+    return returns
 
 
 def _is_async(name: str, function: Callable[..., Any]) -> bool:

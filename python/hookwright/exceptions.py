@@ -9,6 +9,7 @@ exceptions with their own attributes.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 __all__ = [
     "ConfigError",
     "ConfigProblem",
+    "GoalError",
     "HookError",
     "HookTimeout",
     "HookwrightError",
@@ -111,6 +113,12 @@ class ConfigError(HookwrightError, ValueError):
         return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
 
 
+class GoalError(HookwrightError):
+    """A goal that cannot be pursued, resumed or spoken to."""
+
+    __module__ = "hookwright"
+
+
 class HookError(HookwrightError):
     """A hook that cannot be registered, found or called as it stands."""
 
@@ -177,16 +185,21 @@ class ModelError(HookwrightError):
 
 
 class ToolError(HookwrightError):
-    """A tool call that failed, in words for the model. Raise it from a tool to say more than a bare exception does.
+    """A tool call that failed, in words for the model. Raise or return it from a tool to say more than a bare exception
+    does.
 
     Args:
         detail: what went wrong. Empty means "the tool failed without saying why".
-        code: a short name for the kind of failure, such as `not_found`.
+        code: the kind of failure: `required`, `type`, `invalid`, `unauthorized`, `denied`, `timeout`, `not_found`,
+            `cancelled`, `exception`, `panic` or `truncated_arguments`.
         field: the argument that is to blame, if one is; of several, the first.
         hint: what to try instead.
         retryable: whether the same call may work later.
-        retry_after: seconds to wait before that.
+        retry_after: seconds to wait before that; says that the call is retryable.
         problems: with several wrong arguments, each as (field, what is wrong).
+
+    Raises:
+        ValueError: for a code that does not exist, or a wait that is none.
 
     Example:
         >>> raise ToolError("no such file: notes.md", code="not_found", hint="list the folder first")
@@ -194,6 +207,8 @@ class ToolError(HookwrightError):
         ...
         hookwright.ToolError: no such file: notes.md
           hint: list the folder first
+        >>> ToolError("no such file: notes.md", code="not_found", field="path").render()
+        'Error (not_found), argument `path`: no such file: notes.md'
     """
 
     __module__ = "hookwright"
@@ -209,21 +224,48 @@ class ToolError(HookwrightError):
         self,
         detail: str = "",
         *,
-        code: str = "tool_error",
+        code: str = "exception",
         field: str | None = None,
         hint: str | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
         problems: Iterable[tuple[str, str]] = (),
     ) -> None:
-        detail = detail or "the tool failed without saying why"
+        detail = str(detail)
+        detail = detail if detail.strip() else "the tool failed without saying why"
         super().__init__(detail, hint=hint)
-        self.code = code
+        self.code = _checked_code(code)
         self.field = field
         self.detail = detail
-        self.retryable = retryable
-        self.retry_after = retry_after
+        self.retryable = retryable or retry_after is not None
+        self.retry_after = _checked_wait(retry_after)
         self.problems = tuple(problems)
+
+    def render(self) -> str:
+        """The text that a model reads: what failed, which argument, why, and what to do."""
+        from ._failures import fields_of
+        from ._native import render_tool_error
+
+        return render_tool_error(fields_of(self))
+
+
+def _checked_code(code: str) -> str:
+    from ._native import tool_error_codes
+
+    codes = tool_error_codes()
+    if code in codes:
+        return code
+    near = difflib.get_close_matches(str(code), codes, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(codes)}"
+    raise ValueError(f"ToolError has no code {code!r}{hint}")
+
+
+def _checked_wait(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 1e15:
+        raise ValueError(f"retry_after is a number of seconds, not {seconds!r}")
+    return float(seconds)
 
 
 class TrustError(HookwrightError, PermissionError):

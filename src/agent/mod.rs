@@ -1,7 +1,8 @@
 //! The agent: the session that it goes on from, the format in which that is stored, the limits of a turn,
-//! and the turn itself.
+//! the turn itself, and the goal that two agents reach in rounds.
 
 mod clock;
+pub mod goal;
 mod limits;
 mod session;
 pub mod transcript;

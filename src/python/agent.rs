@@ -37,8 +37,9 @@ pub struct PyTurnConfig {
 
 #[pymethods]
 impl PyTurnConfig {
-    /// `tools`: tuples of name, description, schema, whether calls may run side by side, the declared effect (a name, a
-    /// function of the arguments, or `None`) and the directory that relative paths are taken from.
+    /// `tools`: tuples of name, description, schema, whether calls may run side by side, whether text is JSON, the
+    /// declared effect (a name, a function of the arguments, or `None`) and the directory that relative paths are taken
+    /// from.
     #[new]
     #[pyo3(signature = (*, name, kind, parent, model, system, tools, chain, session, cwd, limits, script))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
@@ -59,9 +60,10 @@ impl PyTurnConfig {
             serde_json::from_value(kind.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let limits: Limits = serde_json::from_value(to_json(&limits)?)
             .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
-        let tool = |(name, description, schema, parallel, effect, root): Described<'_>| {
+        let tool = |(name, description, schema, parallel, json, effect, root): Described<'_>| {
             let schema = Arc::new(to_json(&schema)?);
             let mut tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            tool.declares_json = json;
             tool.effect = declared_effect(&effect)?;
             tool.root = root;
             tool.validator.check().map_err(|error| PyValueError::new_err(format!("the schema of {name}: {error}")))?;
@@ -90,10 +92,17 @@ impl PyTurnConfig {
 
     /// The turn that begins with `text`. `watched`: whether anybody will ask for its events; `hold_text`: whether text
     /// is told only when hooks have seen the whole reply. `source`: how the session
-    /// came to be, if this is its first turn here.
-    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None))]
-    fn begin(slf: Bound<'_, Self>, text: String, watched: bool, hold_text: bool, source: Option<String>) -> PyTurn {
-        let input = TurnInput { text, sender: None, streamed: watched, hold_text, session_source: source };
+    /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.
+    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None, sender=None))]
+    fn begin(
+        slf: Bound<'_, Self>,
+        text: String,
+        watched: bool,
+        hold_text: bool,
+        source: Option<String>,
+        sender: Option<String>,
+    ) -> PyTurn {
+        let input = TurnInput { text, sender, streamed: watched, hold_text, session_source: source };
         let turn = Turn::new(slf.get().config.clone(), input);
         PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }
@@ -108,7 +117,7 @@ impl PyTurnConfig {
 }
 
 /// A tool as Python describes it.
-type Described<'py> = (String, String, Bound<'py, PyAny>, bool, Bound<'py, PyAny>, Option<PathBuf>);
+type Described<'py> = (String, String, Bound<'py, PyAny>, bool, bool, Bound<'py, PyAny>, Option<PathBuf>);
 
 /// A tool's own function from the arguments of a call to its effect.
 struct EffectFunction(Py<PyAny>);
@@ -236,12 +245,7 @@ fn call_answer(py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<Option<Cal
     let elapsed = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let mut ran = true;
     let result = match kind.as_str() {
-        "value" => to_json(&value).map_err(|error| {
-            ToolError::new(
-                ToolErrorCode::Exception,
-                format!("the tool returned something that has no JSON form: {}", error.value(py)),
-            )
-        }),
+        "value" => super::tool::result_of(&value),
         "timeout" => {
             let (name, limit): (String, f64) = value.extract()?;
             Err(timed_out(&name, Duration::try_from_secs_f64(limit).unwrap_or_default()))

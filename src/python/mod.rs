@@ -13,6 +13,7 @@ mod event;
 mod exit;
 mod function;
 mod gate;
+mod goal;
 mod message;
 mod model;
 mod outcome;
@@ -49,6 +50,8 @@ mod _native {
     #[pymodule_export]
     use super::gate::{PyDecision, PyDenial, PyGate, check_rule};
     #[pymodule_export]
+    use super::goal::{PyGoal, workspace_fingerprint};
+    #[pymodule_export]
     use super::message::{PyMessage, PyToolCall, PyUsage};
     #[pymodule_export]
     use super::model::{PyReply, PyRequest, PyScript};
@@ -66,7 +69,7 @@ mod _native {
     #[pymodule_export]
     use super::shell::{PyAnalysis, PyCommandTable, PyReason, PySimpleCommand, py_analyze, reading_environment};
     #[pymodule_export]
-    use super::tool::{PyWorkspaceTool, py_workspace_tools};
+    use super::tool::{PyWorkspaceTool, is_failure, py_workspace_tools, render_tool_error, tool_error_codes};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

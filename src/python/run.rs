@@ -220,8 +220,8 @@ impl PyToolRun {
         self.0.is_error
     }
 
-    /// Why it failed: ``"exception"``, ``"timeout"``, ``"invalid_arguments"``, ``"unknown_tool"``, ``"denied"``,
-    /// ``"cancelled"`` or ``"not_run"``.
+    /// Why it failed: ``"exception"``, ``"error_result"``, ``"timeout"``, ``"invalid_arguments"``,
+    /// ``"unknown_tool"``, ``"denied"``, ``"cancelled"`` or ``"not_run"``.
     #[getter]
     fn cause(&self) -> Option<&'static str> {
         self.0.cause

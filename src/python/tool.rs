@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use serde_json::Value;
 
 use super::bridge;
-use super::convert::to_python;
+use super::convert::{to_json, to_python};
 use super::error::exception;
-use crate::tool::{Tool, ToolContext, ToolError, ToolErrorCode, WorkspaceOptions, workspace_tools};
+use crate::tool::{Tool, ToolContext, ToolError, ToolErrorCode, WorkspaceOptions, call, workspace_tools};
 
 /// A tool of the workspace.
 #[pyclass(frozen, name = "WorkspaceTool", module = "hookwright")]
@@ -27,7 +29,7 @@ impl PyWorkspaceTool {
     ) -> impl Future<Output = Called> + Send + 'static {
         let limit = self.0.spec().timeout;
         let name = self.0.spec().name.clone();
-        let work = self.0.call(arguments, ToolContext::new(cwd));
+        let work = call(self.0.as_ref(), arguments, ToolContext::new(cwd));
         async move {
             match limit {
                 None => work.await,
@@ -124,28 +126,59 @@ pub fn to_exception(py: Python<'_>, error: &ToolError) -> PyErr {
     if let Some(hint) = text(&error.hint) {
         attributes.push(("hint", hint));
     }
+    if let Some(wait) = error.retry_after {
+        attributes.push(("retry_after", pyo3::types::PyFloat::new(py, wait.as_secs_f64()).into_any().unbind()));
+    }
     exception(py, "ToolError", &error.detail, &attributes)
 }
 
-/// A tool's error from what a Python function raised.
+/// A tool's error from what a Python function raised or returned. How an exception reads is decided in Python.
 pub fn from_exception(py: Python<'_>, error: &PyErr) -> ToolError {
-    let value = error.value(py);
-    let get = |name: &str| value.getattr(name).ok().and_then(|value| value.extract::<String>().ok());
-    let is_tool_error = value.getattr("retryable").is_ok() && value.getattr("detail").is_ok();
-    if !is_tool_error {
-        let name = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
-        let text = value.str().map(|text| text.to_string()).unwrap_or_default();
-        let detail = if text.trim().is_empty() { name } else { format!("{name}: {text}") };
-        return ToolError::new(ToolErrorCode::Exception, detail);
+    static FIELDS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let read = || -> PyResult<ToolError> {
+        let fields = FIELDS.import(py, "hookwright._failures", "fields_of")?.call1((error.value(py),))?;
+        serde_json::from_value(to_json(&fields)?).map_err(|error| PyValueError::new_err(error.to_string()))
+    };
+    read().unwrap_or_else(|_| ToolError::new(ToolErrorCode::Exception, ""))
+}
+
+/// What a Python tool returned as JSON, or the failure that it stands for.
+pub fn result_of(value: &Bound<'_, PyAny>) -> Called {
+    let py = value.py();
+    if value.is_instance_of::<PyBaseException>() {
+        return Err(from_exception(py, &PyErr::from_value(value.clone())));
     }
-    let code = get("code").and_then(|code| serde_json::from_value(code.into()).ok());
-    let mut tool_error = ToolError::new(code.unwrap_or(ToolErrorCode::Exception), get("detail").unwrap_or_default());
-    tool_error.field = get("field");
-    tool_error.hint = get("hint");
-    tool_error.retryable = value.getattr("retryable").and_then(|flag| flag.is_truthy()).unwrap_or(false);
-    let after = value.getattr("retry_after").ok().and_then(|after| after.extract::<f64>().ok());
-    tool_error.retry_after = after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    tool_error
+    if let Ok(json) = to_json(value) {
+        return Ok(json);
+    }
+    // What has no JSON form at first sight: numbers that JSON lacks, bytes, sets. The renderer knows, or says why not.
+    static RENDER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let render = || -> PyResult<Value> {
+        let rendered = RENDER.import(py, "hookwright._render", "render_result")?.call1((value,))?;
+        let (text, data): (String, Bound<'_, PyAny>) = rendered.extract()?;
+        Ok(if data.is_none() { Value::String(text) } else { to_json(&data).unwrap_or(Value::String(text)) })
+    };
+    render().map_err(|error| from_exception(py, &error))
+}
+
+/// Whether what a tool returned is a failure; see `hookwright.is_failure`.
+#[pyfunction]
+pub fn is_failure(value: Bound<'_, PyAny>, declares_json: bool) -> bool {
+    result_of(&value).map_or(true, |value| crate::tool::is_failure(&value, declares_json))
+}
+
+/// The text that a model reads of a failure, from its fields.
+#[pyfunction]
+pub fn render_tool_error(fields: Bound<'_, PyAny>) -> PyResult<String> {
+    let error: ToolError =
+        serde_json::from_value(to_json(&fields)?).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(error.render())
+}
+
+/// Every code that a `ToolError` can have.
+#[pyfunction]
+pub fn tool_error_codes() -> Vec<&'static str> {
+    ToolErrorCode::ALL.into_iter().map(ToolErrorCode::as_str).collect()
 }
 
 /// The tools that read, search, write and run commands below `root`.

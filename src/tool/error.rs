@@ -29,11 +29,34 @@ pub enum ToolErrorCode {
     Cancelled,
     /// The tool failed.
     Exception,
+    /// The tool came to a place that its author thought impossible.
+    Panic,
     /// The arguments were cut off on their way.
     TruncatedArguments,
 }
 
 impl ToolErrorCode {
+    /// Every code.
+    pub const ALL: [Self; 11] = [
+        Self::Required,
+        Self::Type,
+        Self::Invalid,
+        Self::Unauthorized,
+        Self::Denied,
+        Self::Timeout,
+        Self::NotFound,
+        Self::Cancelled,
+        Self::Exception,
+        Self::Panic,
+        Self::TruncatedArguments,
+    ];
+
+    /// The code that a JSON value names, if it names one.
+    pub(super) fn deserialize_known(value: &serde_json::Value) -> Option<Self> {
+        let name = value.as_str()?;
+        Self::ALL.into_iter().find(|code| code.as_str() == name)
+    }
+
     /// The name as it stands in JSON, for example `not_found`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,6 +69,7 @@ impl ToolErrorCode {
             Self::NotFound => "not_found",
             Self::Cancelled => "cancelled",
             Self::Exception => "exception",
+            Self::Panic => "panic",
             Self::TruncatedArguments => "truncated_arguments",
         }
     }
@@ -62,6 +86,7 @@ impl ToolErrorCode {
             Self::NotFound => "It does not exist.",
             Self::Cancelled => "The call was cancelled.",
             Self::Exception => "The tool failed without saying why.",
+            Self::Panic => "The tool broke off because of a mistake in its own code.",
             Self::TruncatedArguments => "The arguments were cut off before their end.",
         }
     }
@@ -70,6 +95,26 @@ impl ToolErrorCode {
 impl fmt::Display for ToolErrorCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
+    }
+}
+
+/// A wait of so many seconds, if that is a wait at all.
+pub(super) fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A wait as a number of seconds: what every reader of JSON understands.
+mod in_seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(wait: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        wait.map(|wait| wait.as_secs_f64()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<f64>::deserialize(deserializer)?.and_then(super::seconds))
     }
 }
 
@@ -97,8 +142,8 @@ pub struct ToolError {
     /// Whether the same call may succeed later.
     #[serde(default)]
     pub retryable: bool,
-    /// How long to wait before that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How long to wait before that; in JSON in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "in_seconds")]
     pub retry_after: Option<Duration>,
 }
 
@@ -207,9 +252,20 @@ mod tests {
 
     #[test]
     fn it_survives_json() {
-        let error = ToolError::new(ToolErrorCode::TruncatedArguments, "").field("a").hint("b").retryable(None);
+        let error = ToolError::new(ToolErrorCode::TruncatedArguments, "").field("a").hint("b");
+        let error = error.retryable(Some(Duration::from_millis(1500)));
         let text = serde_json::to_string(&error).unwrap();
         assert!(text.contains(r#""code":"truncated_arguments""#), "{text}");
+        assert!(text.contains(r#""retry_after":1.5"#), "{text}");
         assert_eq!(serde_json::from_str::<ToolError>(&text).unwrap(), error);
+    }
+
+    #[test]
+    fn codes_have_one_name_everywhere() {
+        for code in ToolErrorCode::ALL {
+            let name = serde_json::to_value(code).unwrap();
+            assert_eq!(name, serde_json::Value::from(code.as_str()));
+            assert_eq!(ToolErrorCode::deserialize_known(&name), Some(code));
+        }
     }
 }

@@ -3,25 +3,30 @@
 //! A [`Tool`] has a [`ToolSpec`] (name, description, JSON Schema of its arguments, effect) and is called with a JSON
 //! object. What it cannot do comes back as a [`ToolError`], which is written for the model to act on.
 //!
+//! - [`failure`]: what tools of other systems return when they fail
 //! - [`schema`]: checks arguments against the schema, all problems at once
 //! - [`workspace`]: the built-in tools that read, search, write and run commands under one root
 
 mod error;
+pub mod failure;
 pub mod schema;
 pub mod workspace;
 
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use error::{ToolError, ToolErrorCode};
+pub use failure::{failure_of, is_failure};
 pub use schema::{ArgumentValidator, Problem};
 pub use workspace::{WorkspaceOptions, workspace_tools};
 
@@ -158,6 +163,44 @@ pub trait Tool: Send + Sync {
     -> BoxFuture<'static, Result<Value, ToolError>>;
 }
 
+/// Runs one call of a tool. A panic in it ends this call and nothing else.
+///
+/// What the panic said is not told: it is written for the tool's author, in Rust's own forms, and stands on stderr.
+pub fn call(
+    tool: &dyn Tool,
+    arguments: Map<String, Value>,
+    context: ToolContext,
+) -> BoxFuture<'static, Result<Value, ToolError>> {
+    let panicked = ToolError::new(
+        ToolErrorCode::Panic,
+        format!("The tool {} broke off because of a mistake in its own code.", tool.spec().name),
+    )
+    .hint("Do it another way; the same call will most likely end the same.");
+    match catch_unwind(AssertUnwindSafe(|| tool.call(arguments, context))) {
+        Ok(work) => Box::pin(Caught { work, panicked: Some(panicked) }),
+        Err(_) => Box::pin(std::future::ready(Err(panicked))),
+    }
+}
+
+/// A call whose panics are failures.
+struct Caught {
+    work: BoxFuture<'static, Result<Value, ToolError>>,
+    panicked: Option<ToolError>,
+}
+
+impl Future for Caught {
+    type Output = Result<Value, ToolError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.work.as_mut().poll(context)));
+        // After a panic the call is over: this is not polled again.
+        polled.unwrap_or_else(|_| {
+            let error = self.panicked.take();
+            Poll::Ready(Err(error.unwrap_or_else(|| ToolError::new(ToolErrorCode::Panic, ""))))
+        })
+    }
+}
+
 impl fmt::Debug for dyn Tool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Tool({})", self.spec().name)
@@ -167,6 +210,39 @@ impl fmt::Debug for dyn Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Breaks(ToolSpec, bool);
+
+    impl Tool for Breaks {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn call(&self, _: Map<String, Value>, _: ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> {
+            assert!(!self.1, "at once");
+            Box::pin(async { panic!("{:?}", std::io::Error::other("x")) })
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_only_its_call_and_its_words_are_not_told() {
+        let spec = ToolSpec {
+            name: "breaks".into(),
+            description: String::new(),
+            schema: Value::Null,
+            effect: Effect::Read,
+            parallel_safe: true,
+            timeout: None,
+        };
+        for at_once in [true, false] {
+            let mut work = call(&Breaks(spec.clone(), at_once), Map::new(), ToolContext::default());
+            let polled = work.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop()));
+            let Poll::Ready(Err(error)) = polled else { panic!("a failure is expected") };
+            assert_eq!(error.code, ToolErrorCode::Panic);
+            assert!(error.render().starts_with("Error (panic): The tool breaks broke off"), "{}", error.render());
+            assert!(!error.render().contains("Custom"), "{}", error.render());
+        }
+    }
 
     #[test]
     fn effects_have_one_name_everywhere() {

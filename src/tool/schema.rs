@@ -169,7 +169,7 @@ fn message_of(error: &ValidationError<'_>) -> String {
                 .instance()
                 .as_str()
                 .and_then(|given| did_you_mean(given, options.iter().map(|option| option.trim_matches('"'))));
-            let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            let hint = near.map(|near| format!("; did you mean {}?", Value::from(near))).unwrap_or_default();
             format!("must be one of {}{hint}", options.join(", "))
         }
         ValidationErrorKind::Constant { expected_value } => format!("must be {expected_value}"),

@@ -10,6 +10,7 @@ import pytest
 # The ways in which a hook can fail, and the look at the process table, are shared with the tests of the chain.
 sys.path.append(str(Path(__file__).parents[1] / "hooks"))
 
+from goals import WAYS, Pursue
 from runs import ENTRANCES, Probe, Run
 
 
@@ -23,3 +24,9 @@ def run(request: pytest.FixtureRequest) -> Run:
 def probe() -> Probe:
     """A tool named ``probe`` that tells how often it was entered."""
     return Probe()
+
+
+@pytest.fixture(params=WAYS)
+def pursue(request: pytest.FixtureRequest) -> Pursue:
+    """Each way to pursue a goal in turn."""
+    return WAYS[request.param]

@@ -58,10 +58,38 @@ async def cancels_itself() -> None:
     await task
 
 
+@hw.tool(inline=True)
+def returns_error() -> dict[str, Any]:
+    """Returns an error."""
+    return {"error": {"message": "no such thing", "code": "not_found"}}
+
+
+@hw.tool(returns="json")
+def returns_json() -> str:
+    """Returns an error as text."""
+    return '{"error": "no such thing"}'
+
+
+@hw.tool
+async def returns_failed() -> dict[str, Any]:
+    """Returns what a server of the Model Context Protocol does."""
+    return {"isError": True, "content": [{"type": "text", "text": "no such thing"}]}
+
+
+@hw.tool
+def returns_exception() -> Exception:
+    """Returns what others raise."""
+    return hw.ToolError("no such thing", code="denied")
+
+
 #: What is called, why it fails, and words that the model must read about it.
 FAILURES: list[tuple[str, hw.ToolCall, str, list[str]]] = [
     ("raises", call("fails"), "exception", ["ValueError: no such thing"]),
     ("raises in a coroutine", call("fails_later"), "exception", ["ValueError: no such thing"]),
+    ("returns an error", call("returns_error"), "error_result", ["Error (not_found): no such thing"]),
+    ("returns an error as JSON text", call("returns_json"), "error_result", ["Error (exception): no such thing"]),
+    ("returns a failed result of a protocol", call("returns_failed"), "error_result", ["no such thing"]),
+    ("returns an exception", call("returns_exception"), "exception", ["Error (denied): no such thing"]),
     ("exits the interpreter", call("exits"), "exception", ["SystemExit: 3"]),
     ("cancels itself", call("cancels_itself"), "exception", ["CancelledError"]),
     ("unknown tool", call("ad"), "unknown_tool", ["no tool named", "Did you mean add?", "Tools: add"]),
@@ -73,7 +101,7 @@ FAILURES: list[tuple[str, hw.ToolCall, str, list[str]]] = [
     ("missing", call("add", right=1), "invalid_arguments", ["left"]),
     ("unknown argument", call("add", left=1, rigth=2), "invalid_arguments", ["rigth"]),
 ]
-TOOLS = [add, fails, fails_later, exits, cancels_itself]
+TOOLS = [add, returns_error, returns_json, returns_failed, returns_exception, fails, fails_later, exits, cancels_itself]
 
 
 @pytest.mark.parametrize(("bad", "cause", "says"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES])
@@ -274,12 +302,12 @@ def test_a_tools_value_is_told_as_text(run: Run, value: Any, text: str) -> None:
     assert told(agent) == [text]
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), {"x": object()}, b"bytes"])
+@pytest.mark.parametrize("value", [object(), {"x": object()}, b"\xff\xfe"])
 def test_a_value_without_a_json_form_is_the_calls_failure(run: Run, value: Any) -> None:
     _, result = turn(run, [Probe(value).tool], call())
     (made,) = result.tool_calls
     assert (made.is_error, made.cause, made.ran) == (True, "exception", True), made
-    assert "JSON" in made.result
+    assert "JSON" in made.result or "not UTF-8" in made.result
 
 
 def test_a_tool_error_is_told_with_its_hint(run: Run) -> None:

@@ -7,6 +7,7 @@ record on disk. Everything that comes from outside is escaped; there are no scri
 from __future__ import annotations
 
 from .chain import chain_html, explanation_html, filter_text, replay_html, stats_html
+from .goal import goal_html
 from .outcome import outcome_html
 from .shell import analysis_html
 from .timeline import timeline_html
@@ -17,6 +18,7 @@ __all__ = [
     "chain_html",
     "explanation_html",
     "filter_text",
+    "goal_html",
     "outcome_html",
     "replay_html",
     "stats_html",

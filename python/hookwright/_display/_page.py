@@ -29,6 +29,12 @@ color:inherit;background:none;margin:0;padding:0;white-space:pre-wrap;overflow-w
 _KINDS = {
     "ok": "good",
     "success": "good",
+    "passed": "good",
+    "pass": "good",
+    "done": "good",
+    "fail": "bad",
+    "blocked": "bad",
+    "gone": "bad",
     "changed": "change",
     "halted": "bad",
     "failed": "bad",

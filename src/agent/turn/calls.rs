@@ -15,7 +15,7 @@ use super::{CallRecord, Ending, RunEvent};
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
 use crate::suggest::did_you_mean;
-use crate::tool::{ToolError, ToolErrorCode};
+use crate::tool::{ToolError, ToolErrorCode, failure_of};
 
 /// What stands for a call until it has its result.
 enum State {
@@ -184,7 +184,7 @@ impl Run {
         self.check_arguments(batch.call(index), tool, false).map_err(|error| {
             let hook = outcome.changes.iter().rev().find(|change| change.field == Field::ToolArguments);
             let hook = hook.map(|change| change.hook.to_string()).unwrap_or_default();
-            ToolError { detail: format!("the hook {hook:?} changed the arguments: {}", error.detail), ..error }
+            ToolError { detail: format!("the hook {} changed the arguments: {}", json!(hook), error.detail), ..error }
         })
     }
 
@@ -209,7 +209,7 @@ impl Run {
         };
         let known =
             if names.is_empty() { "There are no tools.".into() } else { format!("Tools: {}.", names.join(", ")) };
-        ToolError::new(ToolErrorCode::NotFound, format!("there is no tool named {name:?}")).hint(hint + &known)
+        ToolError::new(ToolErrorCode::NotFound, format!("there is no tool named {}", json!(name))).hint(hint + &known)
     }
 
     /// Writes the reply, with the arguments that hooks left.
@@ -263,7 +263,9 @@ impl Run {
         let call = batch.call(index).clone();
         match state {
             State::Value { value, elapsed, ran } => self.tell_value(call, value, elapsed, ran).await,
-            State::Failure { error, cause, elapsed, ran } => self.tell_failure(call, error, cause, elapsed, ran).await,
+            State::Failure { error, cause, elapsed, ran } => {
+                self.tell_failure(call, error, cause, None, elapsed, ran).await
+            }
             other => {
                 batch.states[index] = other;
                 Ok(())
@@ -281,17 +283,16 @@ impl Run {
                 (Field::DurationMs, json!(crate::hook::outcome::milliseconds(elapsed)).into()),
             ]
         });
-        let mut text = None;
+        let mut left = None;
+        let mut context = None;
         let mut stopped = Ok(());
         match outcome.await {
             Ok(None) => {}
             Ok(Some(outcome)) => {
                 if let Some(Ok(new)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
-                    text = Some(text_of(new));
+                    left = Some(new.clone());
                 }
-                if let Some(context) = outcome.context_text() {
-                    text = Some(with_context(&text.unwrap_or_else(|| text_of(&value)), &context));
-                }
+                context = outcome.context_text();
                 stopped = self.end_if_stopped(&outcome);
             }
             Err(ending) => {
@@ -305,14 +306,24 @@ impl Run {
             self.record(&call, withheld(reason), Some("denied"), elapsed, ran)?;
             return stopped;
         }
-        self.record(&call, text.unwrap_or_else(|| text_of(&value)), None, elapsed, ran)
+        // What hooks left of the value decides: what they took out of an error is not told by way of the failure.
+        let value = left.unwrap_or(value);
+        let declares_json = self.config.tool(&call.name).is_some_and(|tool| self.config.tools[tool].declares_json);
+        if let Some(error) = failure_of(&value, declares_json) {
+            return self.tell_failure(call, error, "error_result", context, elapsed, ran).await;
+        }
+        let text = text_of(&value);
+        let text = context.map_or_else(|| text.clone(), |context| with_context(&text, &context));
+        self.record(&call, text, None, elapsed, ran)
     }
 
+    /// `context`: what hooks that saw the value had to add.
     async fn tell_failure(
         &mut self,
         call: ToolCall,
         error: ToolError,
         cause: &'static str,
+        context: Option<String>,
         elapsed: Duration,
         ran: bool,
     ) -> Result<(), Ending> {
@@ -326,14 +337,15 @@ impl Run {
                 (Field::Cause, cause.into()),
             ]
         });
-        let mut text = error.render();
+        let told = |text: String| context.as_deref().map_or(text.clone(), |context| with_context(&text, context));
+        let mut text = told(error.render());
         let mut ending = Ok(());
         match outcome.await {
             Ok(None) => {}
             Ok(Some(outcome)) => {
                 if let Some(Ok(new)) = outcome.replaced(Field::ToolError).map(|value| value.json()) {
                     let error = serde_json::from_value::<ToolError>(new.clone());
-                    text = error.map_or_else(|_| text_of(new), |error| error.render());
+                    text = told(error.map_or_else(|_| text_of(new), |error| error.render()));
                 }
                 if let Some(context) = outcome.context_text() {
                     text = with_context(&text, &context);

@@ -37,6 +37,8 @@ pub struct TurnTool {
     pub validator: ArgumentValidator,
     /// Whether others may run beside it.
     pub parallel_safe: bool,
+    /// Whether the text that it returns is JSON, in which a failure may be told.
+    pub declares_json: bool,
     /// What it declares about the effect of its calls.
     pub effect: DeclaredEffect,
     /// The directory that it takes relative paths from, if that is not the session's.
@@ -47,7 +49,8 @@ impl TurnTool {
     /// A tool of this description that declares nothing about its effect.
     pub fn new(description: ToolDescription, parallel_safe: bool) -> Self {
         let validator = ArgumentValidator::new(&description.schema);
-        TurnTool { description, validator, parallel_safe, effect: DeclaredEffect::Undeclared, root: None }
+        let effect = DeclaredEffect::Undeclared;
+        TurnTool { description, validator, parallel_safe, declares_json: false, effect, root: None }
     }
 }
 
@@ -158,7 +161,7 @@ pub struct CallRecord {
     pub result: String,
     /// Whether it failed, was refused or was not run.
     pub is_error: bool,
-    /// Why it failed: `exception`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
+    /// Why it failed: `exception`, `error_result`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
     pub cause: Option<&'static str>,
     /// How long the tool took; zero if it was not run.
     pub elapsed: Duration,

@@ -113,6 +113,7 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FileTool<A> {
             let done = tokio::task::spawn_blocking(move || work(&workspace, arguments, &cancelled)).await;
             match done {
                 Ok(result) => result.map(Value::String),
+                Err(ended) if ended.is_panic() => Err(ToolError::new(ToolErrorCode::Panic, "")),
                 Err(_) => Err(ToolError::new(ToolErrorCode::Exception, "The tool ended without a result.")),
             }
         })
