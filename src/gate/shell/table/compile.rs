@@ -63,7 +63,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        for (index, entry) in sources.into_iter().enumerate() {
+        for (index, mut entry) in sources.into_iter().enumerate() {
             let names: Vec<&str> = entry
                 .get("names")
                 .and_then(toml::Value::as_array)
@@ -71,7 +71,7 @@ impl Compiler<'_> {
                 .unwrap_or_default();
             let place =
                 names.first().map_or_else(|| format!("program {}", index + 1), |name| format!("program `{name}`"));
-            self.check_keys(&entry, &place);
+            self.take_unknown_keys(&mut entry, &place);
             let source = match ProgramSource::deserialize(entry) {
                 Ok(source) => source,
                 Err(error) => {
@@ -108,15 +108,17 @@ impl Compiler<'_> {
         }
     }
 
-    /// Unknown keys, before the structure is read: serde would stop at the first.
-    fn check_keys(&mut self, entry: &toml::Value, place: &str) {
-        let Some(table) = entry.as_table() else { return };
-        for key in table.keys() {
-            if !PROGRAM_KEYS.contains(&key.as_str()) {
+    /// Names unknown keys and takes them out: reading the structure would stop at the first.
+    fn take_unknown_keys(&mut self, entry: &mut toml::Value, place: &str) {
+        let Some(table) = entry.as_table_mut() else { return };
+        table.retain(|key, _| {
+            let known = PROGRAM_KEYS.contains(&key.as_str());
+            if !known {
                 let hint = suggestion(key, PROGRAM_KEYS);
                 self.problem(place, format!("unknown key `{key}`{hint}"));
             }
-        }
+            known
+        });
     }
 
     fn program(&mut self, mut source: ProgramSource, place: &str, top: bool) -> Program {
@@ -373,6 +375,7 @@ mod tests {
             assert!(problems.iter().any(|problem| problem == expected), "{expected}\n{}", problems.join("\n"));
         }
         assert!(problems.iter().any(|problem| problem.contains("program `three`") && problem.contains("reads")));
+        assert_eq!(problems.len(), 6, "{}", problems.join("\n"));
     }
 
     #[test]
