@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-import hookwright
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,9 +25,6 @@ def test_the_snippets_of_a_page_run_in_order(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    if not hasattr(hookwright, "ReviewGate"):
-        # Reviewers do not run without their gate; until it is there, the pages about them run without one.
-        monkeypatch.setattr("hookwright._goal._add_review_gate", lambda hooks: True)
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": f"snippets_of_{page.stem.replace('-', '_')}"}
     for snippet in SNIPPET.finditer(text):

@@ -42,12 +42,15 @@ if TYPE_CHECKING:
     )
     from ._explain import Explanation, HookExplanation
     from ._failures import is_failure
+    from ._gates import PermissionRules, PlanGate, ReviewGate
     from ._goal import Goal
     from ._goal_result import GoalMessage, GoalResult, GoalRound
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
         Change,
+        Decision,
+        Denial,
         HookEvent,
         HookResult,
         HookRun,
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
     )
     from ._replay import ReplayDifference, ReplayReport
     from ._stats import ChainStats, HookStats
+    from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -105,15 +109,17 @@ _HOMES = {
     "._failures": ("is_failure",),
     "._goal": ("Goal",),
     "._goal_result": ("GoalMessage", "GoalResult", "GoalRound"),
+    "._gates": ("PermissionRules", "PlanGate", "ReviewGate"),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording", "Reply", "Request",
-        "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask",
-        "retry", "skip", "stop", "warn", "workspace_tools",
+        "Change", "Decision", "Denial", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording",
+        "Reply", "Request", "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool",
+        "allow", "ask", "retry", "skip", "stop", "warn", "workspace_tools",
     ),
     "._replay": ("ReplayDifference", "ReplayReport"),
     "._stats": ("ChainStats", "HookStats"),
+    "._terminal": ("TerminalApprover",),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError", "ModelError",
@@ -133,6 +139,8 @@ __all__ = [
     "ConfigError",
     "ConfigProblem",
     "Context",
+    "Decision",
+    "Denial",
     "Event",
     "Explanation",
     "FunctionModel",
@@ -160,6 +168,8 @@ __all__ = [
     "Outcome",
     "PermissionDecided",
     "PermissionRequest",
+    "PermissionRules",
+    "PlanGate",
     "PostAutoCompact",
     "PostLlmResponse",
     "PostMicroCompact",
@@ -178,6 +188,7 @@ __all__ = [
     "ReplayReport",
     "Reply",
     "Request",
+    "ReviewGate",
     "RunEvent",
     "RunResult",
     "RunStream",
@@ -194,6 +205,7 @@ __all__ = [
     "TeammateEnd",
     "TeammateIdle",
     "TeammateStart",
+    "TerminalApprover",
     "TextDelta",
     "Tool",
     "ToolCall",

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import hookwright
-
 from . import _aio, _goal_drive, _workers
 from ._agent import Agent
 from ._background import on_thread
 from ._chain import HookChain
+from ._gates import ReviewGate
 from ._goal_result import GoalResult, GoalRound, cut, result_of, round_of
 from ._native import GoalMachine, Session, WorkspaceTool, workspace_fingerprint
 from ._running import Running
@@ -26,12 +25,21 @@ from .exceptions import GoalError
 _AFTERMATH = 0.15
 
 
-def _add_review_gate(hooks: HookChain) -> bool:
-    """Puts whoever works under these hooks under the gate for reviewers; False if this version has none."""
-    gate = getattr(hookwright, "ReviewGate", None)
-    if gate is not None:
-        hooks.add(gate())
-    return gate is not None
+#: The name of the gate that reviewers work under, beside those that they bring.
+_GATE = "goal_review_gate"
+
+
+def _gated(hooks: HookChain | None) -> HookChain:
+    """A chain like this one, under the gate for reviewers. Without one that judges, no reviewer runs."""
+    chain = HookChain() if hooks is None else hooks.copy()
+    chain.add(ReviewGate(), name=_GATE)
+    judges = any(hook.name == _GATE and hook.enabled and not hook.shadow for hook in chain.hooks)
+    if chain.shadow or not judges:
+        raise GoalError(
+            "the reviewer's chain does not apply what its hooks decide, so its ReviewGate would refuse nothing",
+            hint="give the reviewer a chain without shadow=True on which no hook is disabled by that name",
+        )
+    return chain
 
 
 def _in_real_time(seconds: float, fire: Callable[[], None]) -> Callable[[], None]:
@@ -269,7 +277,7 @@ class Goal:
         if not self._going_on.acquire(blocking=False):
             raise GoalError("this goal is being pursued already; a goal has one runner")
         try:
-            _gated(HookChain())
+            _gated(self.reviewer.hooks)
             self._abandoned = False
             yield
         except BaseException:
@@ -281,9 +289,9 @@ class Goal:
     def _reviewing(self) -> Agent:
         """The reviewer under its gate, in the conversation of this review."""
         if self._review is None:
-            hooks = _gated(HookChain() if self.reviewer.hooks is None else self.reviewer.hooks.copy())
             session = Session(agent=self.reviewer.name, cwd=Path(self.reviewer.session.cwd))
-            self._review = self.reviewer._apart(hooks, session)
+            session.mode = "review"  # For gates of the reviewer's own that go by it.
+            self._review = self.reviewer._apart(_gated(self.reviewer.hooks), session)
         return self._review
 
     def _take_review(self) -> Agent | None:
@@ -347,15 +355,6 @@ class Goal:
         return result_of(self._machine.state())
 
 
-def _gated(hooks: HookChain) -> HookChain:
-    if not _add_review_gate(hooks):
-        raise GoalError(
-            "this version of hookwright has no ReviewGate, and a reviewer does not run without one",
-            hint="update hookwright",
-        )
-    return hooks
-
-
 def _nothing() -> None:
     pass
 
@@ -379,7 +378,7 @@ def _folders(workspace: Any, executor: Agent) -> list[Path]:
     if workspace is False:
         return []
     if workspace is None:
-        roots = [entry.root for entry in executor.tools if isinstance(entry, WorkspaceTool)]
+        roots = [entry.root for entry in executor.tools if isinstance(entry, WorkspaceTool) and entry.root is not None]
         return list(dict.fromkeys(roots)) or [executor.cwd or Path(executor.session.cwd)]
     folders = [workspace] if isinstance(workspace, (str, Path)) else list(workspace)
     for folder in folders:

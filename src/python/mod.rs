@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod exit;
 mod function;
+mod gate;
 mod goal;
 mod message;
 mod model;
@@ -45,6 +46,8 @@ mod _native {
     use super::drive::{Arun, HookCall};
     #[pymodule_export]
     use super::event::event_table;
+    #[pymodule_export]
+    use super::gate::{PyDecision, PyDenial, PyGate, check_rule};
     #[pymodule_export]
     use super::goal::{PyGoal, workspace_fingerprint};
     #[pymodule_export]

@@ -16,7 +16,7 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolErrorCode, WorkspaceOptions,
 
 /// A tool of the workspace.
 #[pyclass(frozen, name = "WorkspaceTool", module = "hookwright")]
-pub struct PyWorkspaceTool(pub Arc<dyn Tool>, PathBuf);
+pub struct PyWorkspaceTool(pub Arc<dyn Tool>);
 
 /// What a call of a tool comes to.
 pub type Called = Result<Value, ToolError>;
@@ -73,6 +73,12 @@ impl PyWorkspaceTool {
         self.0.spec().effect.as_str()
     }
 
+    /// The directory that it takes relative paths from.
+    #[getter]
+    fn root(&self) -> Option<PathBuf> {
+        self.0.root().map(PathBuf::from)
+    }
+
     /// Seconds after which a call is given up; `None` for no limit of its own.
     #[getter]
     fn timeout(&self) -> Option<f64> {
@@ -83,12 +89,6 @@ impl PyWorkspaceTool {
     #[getter]
     fn parallel(&self) -> bool {
         self.0.spec().parallel_safe
-    }
-
-    /// The folder that it works in.
-    #[getter]
-    fn root(&self) -> PathBuf {
-        self.1.clone()
     }
 
     /// Calls the tool and waits.
@@ -185,9 +185,8 @@ pub fn tool_error_codes() -> Vec<&'static str> {
 #[pyfunction]
 #[pyo3(name = "workspace_tools", signature = (root=PathBuf::from("."), *, write=true, shell=true))]
 pub fn py_workspace_tools(py: Python<'_>, root: PathBuf, write: bool, shell: bool) -> PyResult<Vec<PyWorkspaceTool>> {
-    let root = std::path::absolute(root)?;
-    match workspace_tools(root.clone(), WorkspaceOptions { write, shell }) {
-        Ok(tools) => Ok(tools.into_iter().map(|tool| PyWorkspaceTool(tool, root.clone())).collect()),
+    match workspace_tools(root, WorkspaceOptions { write, shell }) {
+        Ok(tools) => Ok(tools.into_iter().map(PyWorkspaceTool).collect()),
         Err(error) => Err(to_exception(py, &error)),
     }
 }

@@ -13,8 +13,6 @@ sys.path.append(str(Path(__file__).parents[1] / "hooks"))
 from goals import WAYS, Pursue
 from runs import ENTRANCES, Probe, Run
 
-import hookwright as hw
-
 
 @pytest.fixture(params=ENTRANCES)
 def run(request: pytest.FixtureRequest) -> Run:
@@ -32,21 +30,3 @@ def probe() -> Probe:
 def pursue(request: pytest.FixtureRequest) -> Pursue:
     """Each way to pursue a goal in turn."""
     return WAYS[request.param]
-
-
-@pytest.fixture(autouse=True)
-def gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gate like that for reviewers, where there is none yet."""
-    if hasattr(hw, "ReviewGate"):
-        return
-
-    def add(hooks: hw.HookChain) -> bool:
-        hooks.add(
-            lambda event: hw.skip("reviewers only look") if event.tool_name == "write" else None,
-            "pre_tool_execution",
-            role="gate",
-            name="review",
-        )
-        return True
-
-    monkeypatch.setattr("hookwright._goal._add_review_gate", add)

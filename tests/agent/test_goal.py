@@ -12,7 +12,6 @@ import pytest
 from goals import FAIL, PASS, Clock, Pursue, make, reviews, said_to, scripted
 
 import hookwright as hw
-from hookwright import _goal
 
 # Verdicts.
 
@@ -314,13 +313,26 @@ def test_the_cancel_command_ends_the_goal(pursue: Pursue) -> None:
 # The gate.
 
 
-def test_a_reviewer_without_a_gate_does_not_run(pursue: Pursue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_goal, "_add_review_gate", lambda hooks: False)
+def test_a_reviewer_whose_gate_would_refuse_nothing_does_not_run(pursue: Pursue) -> None:
     executor = scripted("never")
-    goal = make(executor, reviews(PASS))
-    with pytest.raises(hw.GoalError, match="no ReviewGate"):
+    goal = make(executor, scripted(PASS, name="reviewer", hooks=hw.HookChain(shadow=True)))
+    with pytest.raises(hw.GoalError, match="would refuse nothing"):
         pursue(goal)
     assert executor.history == []
+
+
+def test_a_gate_of_the_reviewers_own_judges_beside(pursue: Pursue) -> None:
+    hooks = hw.HookChain()
+    hooks.add(hw.ReviewGate(when="review", tests=False))
+    calls = [hw.ToolCall("shell", {"command": "pytest -q"}), hw.ToolCall("shell", {"command": "ls > x"})]
+
+    @hw.tool(effect="execute", inline=True)
+    def shell(command: str) -> str:
+        """Runs a command."""
+        raise AssertionError(command)
+
+    reviewer = scripted(*calls, PASS, name="reviewer", tools=[shell], hooks=hooks)
+    assert pursue(make(scripted("one"), reviewer)).status == "passed"
 
 
 def test_the_reviewer_works_under_the_gate_and_its_own_hooks(pursue: Pursue) -> None:
