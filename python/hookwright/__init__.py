@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import trust
+    from . import shell, trust
     from ._agent import Agent, ApprovalRequest, RunStream
     from ._chain import HookChain, HookInfo, ShellHook
     from ._events import (
@@ -129,7 +129,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 #: Modules that are public as a whole.
-_MODULES = ("trust",)
+_MODULES = ("shell", "trust")
 
 __all__ = [
     "Agent",
@@ -221,6 +221,7 @@ __all__ = [
     "ask",
     "is_failure",
     "retry",
+    "shell",
     "skip",
     "stop",
     "tool",

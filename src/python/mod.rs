@@ -21,6 +21,7 @@ mod record;
 mod result;
 mod run;
 mod session;
+mod shell;
 mod text;
 mod tool;
 mod watchdog;
@@ -65,6 +66,8 @@ mod _native {
     use super::run::{PyRunEvent, PyRunResult, PyToolRun};
     #[pymodule_export]
     use super::session::PySession;
+    #[pymodule_export]
+    use super::shell::{PyAnalysis, PyCommandTable, PyReason, PySimpleCommand, py_analyze, reading_environment};
     #[pymodule_export]
     use super::tool::{PyWorkspaceTool, is_failure, py_workspace_tools, render_tool_error, tool_error_codes};
 
