@@ -266,12 +266,20 @@ class Agent:
                 return self._check(drive_blocking(work), work)
         with self._work(text, session, detached=True) as work:
             finished = threading.Event()
-            job = on_thread(lambda: drive_blocking(work), finished.set)
+            thread: list[int] = []
+
+            def drive_there() -> RunResult:
+                thread.append(threading.get_ident())
+                return drive_blocking(work)
+
+            job = on_thread(drive_there, finished.set)
             job.begin()
             try:
                 _workers._wait(finished, threading.TIMEOUT_MAX)
             except BaseException:
                 work.running.cancel()
+                if thread:
+                    _native._interrupt_thread(thread[0])
                 # The turn is brought to its end, so that the next one finds the session free.
                 finished.wait(_AFTERMATH)
                 raise

@@ -110,6 +110,7 @@ class _Course:
                 if kind == "calls":
                     answers, broken = await _run_calls(self._work, payload)
                     self._ended_by = self._ended_by or broken
+                    await _heed(broken)
                     self._step = turn.calls(answers, broken is not None, False)
                 else:
                     self._step = await _perform(self._work, kind, payload)
@@ -118,7 +119,16 @@ class _Course:
         except BaseException as error:
             # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
             self._ended_by = self._ended_by or error
+            await _heed(error)
             self._step = turn.cancelled(False)
+
+
+async def _heed(error: BaseException | None) -> None:
+    """Has the loop deliver the cancellation that ended a function which did not let the loop go on. It would otherwise
+    come with the next wait, which is that of a hook that hears of the end."""
+    if isinstance(error, _workers.CallerCancelled):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
 
 
 async def _perform(work: Work, kind: str, payload: Any) -> Any:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._native import Session, Turn
+from ._native import Session, Turn, _call_interruptibly
 from ._tools import Context
+from ._workers import CallerCancelled
 
 if TYPE_CHECKING:
     from ._agent import Agent
@@ -96,10 +97,11 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
     Raises:
         Failed: with what it raised, but for an interrupt, which is meant for this thread.
+        CallerCancelled: when an interrupt ended it that the event loop holds back.
     """
     try:
-        return function(*arguments)
-    except KeyboardInterrupt:
+        return _call_interruptibly(function, *arguments)
+    except (KeyboardInterrupt, CallerCancelled):
         raise
     except BaseException as error:
         raise Failed(error) from None

@@ -219,6 +219,7 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
     let _inside = exit::enter(py);
     let mut watch = Watch::open(py)?;
+    watch.perhaps_inside_loop(py);
     let outer = watch.outer_deadline();
     let mut arguments = Arguments::default();
     // A filter may read what only Python can render; no deadline may stand while it does.

@@ -215,6 +215,8 @@ enum State {
         arguments: Arguments,
         pending: Option<Pending>,
     },
+    /// A hook was ended by an interrupt that the loop holds back. One visit to the loop, and the task sees it.
+    Interrupted(PyErr),
     /// A step is being made, or the awaitable is used up.
     Taken,
 }
@@ -258,10 +260,12 @@ impl Arun {
                 }
                 return Err(finished(py, outcome)?);
             }
+            State::Interrupted(error) => return Err(if let Sent::Error(sent) = sent { sent } else { error }),
             State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
         };
         dispatch.start_now();
         let mut watch = Watch::open(py)?;
+        watch.inside_loop();
         let mut sent = Some(sent);
         loop {
             let answer = match pending.take() {
@@ -286,12 +290,16 @@ impl Arun {
                     }
                     match begin(py, &mut watch, &mut arguments, &dispatch) {
                         Ok(Begun::Nothing) => {
-                            dispatch.complete_unchanged().map_err(into_pyerr)?;
+                            if let Err(abort) = dispatch.complete_unchanged() {
+                                return self.aborted(py, abort);
+                            }
                             warn_if_slow(py, &dispatch);
                             continue;
                         }
                         Ok(Begun::Answer(answer)) => {
-                            dispatch.complete(answer).map_err(into_pyerr)?;
+                            if let Err(abort) = dispatch.complete(answer) {
+                                return self.aborted(py, abort);
+                            }
                             warn_if_slow(py, &dispatch);
                             continue;
                         }
@@ -308,8 +316,22 @@ impl Arun {
                     }
                 }
             };
-            dispatch.complete(answer).map_err(into_pyerr)?;
+            if let Err(abort) = dispatch.complete(answer) {
+                return self.aborted(py, abort);
+            }
         }
+    }
+
+    /// The end of a dispatch whose caller was interrupted or cancelled.
+    fn aborted<'py>(&self, py: Python<'py>, abort: Abort) -> PyResult<Bound<'py, PyAny>> {
+        let error = into_pyerr(abort);
+        if !function::is_caller_cancelled(py, &error) {
+            return Err(error);
+        }
+        // The cancellation stands until the task suspends. Were it raised without that, the task would meet it once more
+        // at its next wait, perhaps in the middle of cleaning up.
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Interrupted(error);
+        Ok(py.None().into_bound(py))
     }
 }
 

@@ -45,6 +45,8 @@ mod _native {
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
+    use super::function::{_call_interruptibly, _interrupt_thread};
+    #[pymodule_export]
     use super::message::{PyMessage, PyToolCall, PyUsage};
     #[pymodule_export]
     use super::model::{PyReply, PyRequest, PyScript};
