@@ -379,6 +379,9 @@ class Agent:
 
     def _config(self, session: Session) -> _native.TurnConfig:
         config = self._configs.get(session.id)
+        if config is None and self._configs:
+            # Only the conversation differs: what the tools take was read and checked before.
+            return next(iter(self._configs.values())).for_session(session, self.cwd)
         if config is None:
             config = _native.TurnConfig(
                 name=self.name,
@@ -422,7 +425,7 @@ class Agent:
         running = Running(turn, detached=detached)
         self._runs.add(running)
         try:
-            yield Work(self, turn, running, session, self.cwd or Path(session.cwd))
+            yield Work(self, turn, running, session)
         finally:
             running.over = True
             self._runs.discard(running)

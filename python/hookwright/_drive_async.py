@@ -283,7 +283,7 @@ async def _run_call(work: Work, call: Call) -> CallAnswer:
 
 
 async def _await_tool(work: Work, tool: Any, arguments: dict[str, Any], call_id: str) -> tuple[bool, Any]:
-    context = work.context(call_id)
+    context = work.context(tool, call_id)
     seconds = work.seconds(tool.timeout)
     if tool.inline and not tool.is_async and tool.timeout is None:
         value = call_here(tool.invoke, arguments, context)

@@ -151,7 +151,7 @@ def _begin(work: Work, call: Call, woken: threading.Event) -> _Pending | CallAns
         return work.not_begun(tool)
     if isinstance(tool, WorkspaceTool):
         return _Pending(work, tool, _NativeElsewhere(work, tool, arguments, woken), work.seconds())
-    context = work.context(call_id)
+    context = work.context(tool, call_id)
     if tool.inline and not tool.is_async and tool.timeout is None:
         began = time.perf_counter()
         try:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
@@ -77,10 +77,29 @@ where
             Ok(value) => Ok(Some(value)),
             Err(error) => {
                 let error: PyErr = error.into();
-                Err(PyTypeError::new_err(format!("{name}: {}", error.value(options.py()))))
+                let text = format!("{name} must be {}, not {}", expected(name), value.repr()?);
+                // A number that is too large or too small is of the right type.
+                if error.is_instance_of::<PyOverflowError>(options.py()) {
+                    return Err(PyValueError::new_err(text));
+                }
+                Err(PyTypeError::new_err(text))
             }
         },
         _ => Ok(None),
+    }
+}
+
+/// What an option of a hook has to be, in words.
+fn expected(name: &str) -> &'static str {
+    match name {
+        "order" => "a whole number",
+        "retry" => "a whole number from 0 on",
+        "timeout" => "a number of seconds",
+        "shadow" | "enabled" => "True or False",
+        "arguments" => "a dict of globs by argument, such as {\"path\": \"src/*\"}",
+        "tool_matcher" => "text with | between names, such as \"shell|write_*\"",
+        "events" => "names of events",
+        _ => "text",
     }
 }
 
@@ -262,17 +281,25 @@ pub struct PyHookChain {
 }
 
 impl PyHookChain {
-    fn begin(&self, py: Python<'_>, event: &str, keywords: &Bound<'_, PyDict>) -> PyResult<(Event, Option<Dispatch>)> {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Event, Option<Dispatch>)> {
         let event = match Event::parse(event) {
             Some(event) => event,
             None => event.parse::<Event>().map_err(|error| error.into_python(py))?,
         };
         let dispatch = self.chain.try_begin(event, None, || {
+            let Some(keywords) = keywords else { return Ok((default_scope().clone(), Vec::new().into())) };
             let scope = scope_of(event, keywords)?;
             let fields = Fields::from_source(Keywords(keywords.clone().unbind()));
             PyResult::Ok((scope.map_or_else(|| default_scope().clone(), Arc::new), fields))
         })?;
-        if dispatch.is_none() {
+        if dispatch.is_none()
+            && let Some(keywords) = keywords
+        {
             scope_of(event, keywords)?;
         }
         Ok((event, dispatch))
@@ -287,19 +314,30 @@ impl PyHookChain {
         Ok(PyHookChain { chain: Arc::new(HookChain::new(seconds("budget", budget)?, shadow)) })
     }
 
-    /// Runs the hooks of an event on the calling thread. The fields come as the dict that Python made for the keywords
-    /// of `run`: as keywords of this function they would be copied into another.
-    fn _run(&self, py: Python<'_>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<PyOutcome> {
-        match self.begin(py, event, &fields)? {
-            (event, None) => Ok(PyOutcome::untouched(event, Some(fields.unbind()))),
+    /// Runs the hooks of ``event`` on the calling thread.
+    ///
+    /// Args:
+    ///     event: the event's name.
+    ///     fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
+    ///
+    /// Raises:
+    ///     UnknownEventError: for an event that does not exist.
+    ///     TypeError: for a field that the event does not carry.
+    // Native, because a Python function that collects keywords takes as long as everything else about an event that
+    // nobody listens to.
+    #[pyo3(signature = (event, /, **fields))]
+    fn run(&self, py: Python<'_>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<PyOutcome> {
+        match self.begin(py, event, fields.as_ref())? {
+            (event, None) => Ok(PyOutcome::untouched(event, fields.map(Bound::unbind))),
             (_, Some(dispatch)) => run_boxed(py, &self.chain, dispatch).map(PyOutcome::from_boxed),
         }
     }
 
-    /// The same, awaited on the running event loop.
-    fn _arun(slf: Bound<'_, Self>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<Arun> {
-        Ok(match slf.get().begin(slf.py(), event, &fields)? {
-            (event, None) => Arun::untouched(slf.unbind(), event, Some(fields.unbind())),
+    /// `run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task.
+    #[pyo3(signature = (event, /, **fields))]
+    fn arun(slf: Bound<'_, Self>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Arun> {
+        Ok(match slf.get().begin(slf.py(), event, fields.as_ref())? {
+            (event, None) => Arun::untouched(slf.unbind(), event, fields.map(Bound::unbind)),
             (_, Some(dispatch)) => Arun::new(slf.unbind(), dispatch),
         })
     }
@@ -377,7 +415,7 @@ impl PyHookChain {
                 Some(hook) => Arc::new(hook.duplicate(py)),
                 None => entry.hook.clone(),
             };
-            self.chain.add(entry.meta.clone(), hook, false).map_err(|error| error.into_python(py))?;
+            self.chain.add(HookMeta::clone(&entry.meta), hook, false).map_err(|error| error.into_python(py))?;
         }
         Ok(())
     }

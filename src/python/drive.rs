@@ -322,6 +322,14 @@ impl Arun {
         }
     }
 
+    fn end(&self, py: Python<'_>) {
+        if let State::Running { pending: Some(Pending::Coroutine(call) | Pending::Foreign { call, .. }), .. } =
+            self.take()
+        {
+            call.close(py);
+        }
+    }
+
     /// The end of a dispatch whose caller was interrupted or cancelled.
     fn aborted<'py>(&self, py: Python<'py>, abort: Abort) -> PyResult<Bound<'py, PyAny>> {
         let error = into_pyerr(abort);
@@ -463,44 +471,6 @@ pub fn into_pyerr(abort: Abort) -> PyErr {
     }
 }
 
-#[pymethods]
-impl Arun {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
-
-    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
-
-    #[pyo3(signature = (kind, value=None, traceback=None))]
-    fn throw<'py>(
-        &self,
-        py: Python<'py>,
-        kind: Bound<'py, PyAny>,
-        value: Option<Bound<'py, PyAny>>,
-        traceback: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
-    }
-
-    fn close(&self, py: Python<'_>) {
-        if let State::Running { pending: Some(Pending::Coroutine(call) | Pending::Foreign { call, .. }), .. } =
-            self.take()
-        {
-            call.close(py);
-        }
-    }
-}
-
 /// One coroutine of a hook under its deadline, for the private loop on which synchronous runs have it executed.
 #[pyclass(frozen, name = "HookCall", module = "hookwright")]
 pub struct HookCall(Mutex<Option<AsyncCall>>);
@@ -508,6 +478,12 @@ pub struct HookCall(Mutex<Option<AsyncCall>>);
 impl HookCall {
     pub fn new(awaitable: &Bound<'_, PyAny>, deadline: Moment) -> PyResult<Self> {
         Ok(HookCall(Mutex::new(Some(AsyncCall::new(awaitable, deadline)?))))
+    }
+
+    fn end(&self, py: Python<'_>) {
+        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            call.close(py);
+        }
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
@@ -531,38 +507,44 @@ impl HookCall {
     }
 }
 
-#[pymethods]
-impl HookCall {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
+/// The methods by which a coroutine or a task drives an awaitable; `advance` and `end` are its own.
+macro_rules! awaitable {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+                slf
+            }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
+            fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+                slf
+            }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
+            fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Value)
+            }
 
-    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
+            fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Value)
+            }
 
-    #[pyo3(signature = (kind, value=None, traceback=None))]
-    fn throw<'py>(
-        &self,
-        py: Python<'py>,
-        kind: Bound<'py, PyAny>,
-        value: Option<Bound<'py, PyAny>>,
-        traceback: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
-    }
+            #[pyo3(signature = (kind, value=None, traceback=None))]
+            fn throw<'py>(
+                &self,
+                py: Python<'py>,
+                kind: Bound<'py, PyAny>,
+                value: Option<Bound<'py, PyAny>>,
+                traceback: Option<Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
+            }
 
-    fn close(&self, py: Python<'_>) {
-        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            call.close(py);
+            fn close(&self, py: Python<'_>) {
+                self.end(py);
+            }
         }
-    }
+    };
 }
+
+awaitable!(Arun);
+awaitable!(HookCall);
