@@ -400,7 +400,6 @@ class Agent:
                 self._configs[session.id] = config
         return config
 
-    @contextlib.contextmanager
     def _work(
         self,
         text: str,
@@ -409,7 +408,7 @@ class Agent:
         watched: bool = False,
         hold_text: bool = False,
         detached: bool = False,
-    ) -> Any:
+    ) -> Work:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
@@ -422,13 +421,7 @@ class Agent:
             _open_agents.add(self)
         text = well_formed(text)
         turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source)
-        running = Running(turn, detached=detached)
-        self._runs.add(running)
-        try:
-            yield Work(self, turn, running, session)
-        finally:
-            running.over = True
-            self._runs.discard(running)
+        return Work(self, turn, Running(turn, detached=detached), session)
 
     def _check(self, result: RunResult | None, work: Work) -> RunResult:
         assert result is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,6 +109,11 @@ def _event_names(events: Iterable[Any]) -> list[str]:
     return names
 
 
+# Called as functions: as methods they would be looked up in the dict of the chain first, with each dispatch.
+_run = _native.HookChain._run
+_arun = _native.HookChain._arun
+
+
 class HookChain(_native.HookChain):
     """An ordered chain of hooks, gates and observers.
 
@@ -135,6 +140,23 @@ class HookChain(_native.HookChain):
         self._identities: dict[str, Any] = {}
         self._shells: dict[str, ShellHook] = {}
         self._loaded = Loaded()
+
+    def run(self, event: str, /, **fields: Any) -> _native.Outcome:
+        """Runs the hooks of ``event`` on the calling thread.
+
+        Args:
+            event: the event's name.
+            fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
+
+        Raises:
+            UnknownEventError: for an event that does not exist.
+            TypeError: for a field that the event does not carry.
+        """
+        return _run(self, event, fields)
+
+    def arun(self, event: str, /, **fields: Any) -> Awaitable[_native.Outcome]:
+        """`run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task."""
+        return _arun(self, event, fields)
 
     def on(
         self,

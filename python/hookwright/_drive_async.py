@@ -104,16 +104,12 @@ class _Course:
 
     async def _go_on(self) -> None:
         turn = self._work.turn
-        kind, payload = self._step
         try:
-            with _heartbeat():
-                if kind == "calls":
-                    answers, broken = await _run_calls(self._work, payload)
-                    self._ended_by = self._ended_by or broken
-                    await _heed(broken)
-                    self._step = turn.calls(answers, broken is not None, False)
-                else:
-                    self._step = await _perform(self._work, kind, payload)
+            if "ipykernel" not in sys.modules:
+                self._step = await self._next()
+            else:
+                with _heartbeat():
+                    self._step = await self._next()
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -121,6 +117,16 @@ class _Course:
             self._ended_by = self._ended_by or error
             await _heed(error)
             self._step = turn.cancelled(False)
+
+    async def _next(self) -> Any:
+        kind, payload = self._step
+        if kind != "calls":
+            return await _perform(self._work, kind, payload)
+        answers, broken = await _run_calls(self._work, payload)
+        if broken is not None:
+            self._ended_by = self._ended_by or broken
+            await _heed(broken)
+        return self._work.turn.calls(answers, broken is not None, False)
 
 
 async def _heed(error: BaseException | None) -> None:
@@ -329,9 +335,6 @@ async def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]
 @contextlib.contextmanager
 def _heartbeat() -> Iterator[None]:
     """Wakes a notebook's loop now and then: an interrupt of an awaited cell is seen only when the loop wakes."""
-    if "ipykernel" not in sys.modules:
-        yield
-        return
     loop = asyncio.get_running_loop()
     handle: asyncio.TimerHandle | None = None
 

@@ -512,21 +512,8 @@ class HookChain:
     def shadow(self) -> bool: ...
     budget: float
     def __new__(cls, *, budget: float = 30.0, shadow: bool = False) -> Self: ...
-    def run(self, event: str, /, **fields: Any) -> Outcome:
-        """Runs the hooks of ``event`` on the calling thread.
-
-        Args:
-            event: the event's name.
-            fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
-
-        Raises:
-            UnknownEventError: for an event that does not exist.
-            TypeError: for a field that the event does not carry.
-        """
-
-    def arun(self, event: str, /, **fields: Any) -> ChainRun:
-        """`run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task."""
-
+    def _run(self, event: str, fields: dict[str, Any]) -> Outcome: ...
+    def _arun(self, event: str, fields: dict[str, Any]) -> ChainRun: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def _add_python(self, callable: Callable[..., Any], mode: str, replace: bool, options: dict[str, Any]) -> bool: ...

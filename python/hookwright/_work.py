@@ -22,7 +22,7 @@ CallAnswer = tuple[str, Any, float] | None
 
 
 class Work:
-    """One turn and everything its effects need."""
+    """One turn and everything its effects need; entered for as long as it goes on."""
 
     def __init__(self, agent: Agent, turn: Turn, running: Running, session: Session) -> None:
         self.agent = agent
@@ -38,6 +38,14 @@ class Work:
     def cwd(self) -> Path:
         """The folder that tools are told."""
         return self.agent.cwd or Path(self.session.cwd)
+
+    def __enter__(self) -> Work:
+        self.agent._runs.add(self.running)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running.over = True
+        self.agent._runs.discard(self.running)
 
     def context(self, tool: Tool[..., Any], call_id: str) -> Context | None:
         """What a tool may know of where its call comes from, if it asks for that."""

@@ -77,10 +77,10 @@ impl Dispatch {
     #[inline]
     pub fn advance(&mut self) -> Option<Moment> {
         if self.attempts > 0 {
-            return Some(self.set_deadline());
+            return Some(self.set_deadline(self.entry().summary.timeout));
         }
         while let Some(entry) = self.lineup.entries.get(self.position) {
-            let role = entry.summary.role;
+            let (role, timeout) = (entry.summary.role, entry.summary.timeout);
             let status = if !entry.summary.enabled {
                 RunStatus::Disabled
             } else if self.halted && role != Role::Observer {
@@ -97,7 +97,7 @@ impl Dispatch {
                     self.set_context(self.outcome.context.with_outcome(seen));
                 }
                 self.hook_started = self.boundary;
-                return Some(self.set_deadline());
+                return Some(self.set_deadline(timeout));
             };
             self.pass_over(status);
         }
@@ -105,8 +105,8 @@ impl Dispatch {
     }
 
     #[inline]
-    fn set_deadline(&mut self) -> Moment {
-        self.deadline = self.boundary.later(self.entry().summary.timeout).min(self.outcome.context.budget_end);
+    fn set_deadline(&mut self, timeout: u64) -> Moment {
+        self.deadline = self.boundary.later(timeout).min(self.outcome.context.budget_end);
         self.deadline
     }
 

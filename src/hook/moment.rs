@@ -4,7 +4,7 @@
 use std::ops::Add;
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A point in time on the monotonic clock, in nanoseconds since an arbitrary point. Good for 584 years.
 ///
@@ -24,10 +24,9 @@ impl Moment {
     /// Now.
     #[inline]
     pub fn now() -> Self {
-        // It fails for a clock that the system does not have and for a bad pointer; there is neither here.
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every system has a monotonic clock");
+        let now = clock_gettime(ClockId::Monotonic);
         // The clock starts at zero when the machine does, so neither part is negative.
-        Moment((now.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec() as u64))
+        Moment((now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64))
     }
 
     /// Nanoseconds since the clock's own beginning.

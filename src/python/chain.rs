@@ -281,25 +281,17 @@ pub struct PyHookChain {
 }
 
 impl PyHookChain {
-    fn begin(
-        &self,
-        py: Python<'_>,
-        event: &str,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<(Event, Option<Dispatch>)> {
+    fn begin(&self, py: Python<'_>, event: &str, keywords: &Bound<'_, PyDict>) -> PyResult<(Event, Option<Dispatch>)> {
         let event = match Event::parse(event) {
             Some(event) => event,
             None => event.parse::<Event>().map_err(|error| error.into_python(py))?,
         };
         let dispatch = self.chain.try_begin(event, None, || {
-            let Some(keywords) = keywords else { return Ok((default_scope().clone(), Vec::new().into())) };
             let scope = scope_of(event, keywords)?;
             let fields = Fields::from_source(Keywords(keywords.clone().unbind()));
             PyResult::Ok((scope.map_or_else(|| default_scope().clone(), Arc::new), fields))
         })?;
-        if dispatch.is_none()
-            && let Some(keywords) = keywords
-        {
+        if dispatch.is_none() {
             scope_of(event, keywords)?;
         }
         Ok((event, dispatch))
@@ -314,30 +306,19 @@ impl PyHookChain {
         Ok(PyHookChain { chain: Arc::new(HookChain::new(seconds("budget", budget)?, shadow)) })
     }
 
-    /// Runs the hooks of ``event`` on the calling thread.
-    ///
-    /// Args:
-    ///     event: the event's name.
-    ///     fields: what the event carries, and ``session_id``, ``turn_id``, ``agent``, ``cwd``, ``continuation``.
-    ///
-    /// Raises:
-    ///     UnknownEventError: for an event that does not exist.
-    ///     TypeError: for a field that the event does not carry.
-    // Native, because a Python function that collects keywords takes as long as everything else about an event that
-    // nobody listens to.
-    #[pyo3(signature = (event, /, **fields))]
-    fn run(&self, py: Python<'_>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<PyOutcome> {
-        match self.begin(py, event, fields.as_ref())? {
-            (event, None) => Ok(PyOutcome::untouched(event, fields.map(Bound::unbind))),
+    /// Runs the hooks of an event on the calling thread. The fields come as the dict that Python made for the keywords
+    /// of `run`: a native function that collects keywords is handed a dict, which is then copied into another.
+    fn _run(&self, py: Python<'_>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<PyOutcome> {
+        match self.begin(py, event, &fields)? {
+            (event, None) => Ok(PyOutcome::untouched(event, Some(fields.unbind()))),
             (_, Some(dispatch)) => run_boxed(py, &self.chain, dispatch).map(PyOutcome::from_boxed),
         }
     }
 
-    /// `run` to be awaited on asyncio: the hooks run on the caller's own loop, in the caller's task.
-    #[pyo3(signature = (event, /, **fields))]
-    fn arun(slf: Bound<'_, Self>, event: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Arun> {
-        Ok(match slf.get().begin(slf.py(), event, fields.as_ref())? {
-            (event, None) => Arun::untouched(slf.unbind(), event, fields.map(Bound::unbind)),
+    /// The same, awaited on the running event loop.
+    fn _arun(slf: Bound<'_, Self>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<Arun> {
+        Ok(match slf.get().begin(slf.py(), event, &fields)? {
+            (event, None) => Arun::untouched(slf.unbind(), event, Some(fields.unbind())),
             (_, Some(dispatch)) => Arun::new(slf.unbind(), dispatch),
         })
     }

@@ -28,6 +28,7 @@ const FIRED: u64 = 3;
 const INTERRUPT: u64 = 4;
 const STATE_BITS: u32 = 3;
 
+#[inline]
 fn word(deadline: u64, state: u64) -> u64 {
     deadline << STATE_BITS | state
 }
@@ -90,6 +91,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 /// A deadline as it stands in a slot; what is too far away (73 years) is cut off.
+#[inline]
 fn nanoseconds(at: Moment) -> u64 {
     at.nanoseconds().min(u64::MAX >> STATE_BITS)
 }
