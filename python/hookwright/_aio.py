@@ -106,11 +106,3 @@ def cancel_requests() -> int:
     except RuntimeError:  # No loop runs here.
         return 0
     return cancelling() if cancelling else 0
-
-
-_abandoned: list[Any] = []
-
-
-def abandon(coroutine: Any) -> None:
-    """Keeps a coroutine that does not end, so that it is never finalised: that would run it once more."""
-    _abandoned.append(coroutine)

@@ -26,6 +26,7 @@
 mod capture;
 mod leader;
 mod pipes;
+pub mod read_only;
 mod run;
 mod sigpipe;
 mod spec;

@@ -127,12 +127,10 @@ pub fn proxy<'py>(future: &Bound<'py, PyAny>, deadline: Moment) -> PyResult<Opti
     Ok((!proxy.is_none()).then_some(proxy))
 }
 
-/// Keeps a coroutine that does not end for as long as the process lives.
-pub fn abandon(py: Python<'_>, coroutine: &Bound<'_, PyAny>) {
-    static KEEP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if let Err(error) = helper(py, &KEEP, "abandon").and_then(|keep| keep.call1((coroutine,))) {
-        error.write_unraisable(py, None);
-    }
+/// Keeps a coroutine that does not end, beyond the life of the interpreter: its finaliser would run it once more, and
+/// what swallowed its cancellation would swallow that as well and keep the process from exiting.
+pub fn abandon(coroutine: &Bound<'_, PyAny>) {
+    std::mem::forget(coroutine.clone().unbind());
 }
 
 /// A new `asyncio.CancelledError`.

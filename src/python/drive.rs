@@ -183,7 +183,7 @@ impl AsyncCall {
         self.close(py);
         // Whoever drops the last reference runs what the coroutine does when it is finalised, which for one that
         // swallows everything never ends: so the last reference is never dropped.
-        bridge::abandon(py, self.coroutine.bind(py));
+        bridge::abandon(self.coroutine.bind(py));
         Err(HookFailure::Timeout("it did not end when it was cancelled at its deadline, and was abandoned".into()))
     }
 

@@ -131,6 +131,46 @@ def test_exit_with_a_run_pending_is_clean_and_ends_commands(kind: str, how: str,
                 os.kill(int(path.read_text()), 0)
 
 
+STUBBORN = """
+import asyncio, sys
+import hookwright as hw
+
+async def stubborn(*_):
+    while True:
+        try:
+            await asyncio.sleep(10)
+        except BaseException:
+            pass
+
+chain = hw.HookChain()
+chain.add(stubborn, "pre_tool_execution", timeout=0.2)
+call = {"tool_name": "shell", "tool_arguments": {}}
+
+async def arun():
+    assert (await chain.arun("pre_tool_execution", **call)).runs[0].status == "timeout"
+
+@hw.tool(timeout=0.2)
+async def wait() -> None:
+    await stubborn()
+
+def agent():
+    return hw.Agent(hw.Scripted([hw.ToolCall("wait"), "done"]), tools=[wait])
+
+{
+    "run": lambda: chain.run("pre_tool_execution", **call),
+    "arun": lambda: asyncio.run(arun()),
+    "agent.run_sync": lambda: agent().run_sync("go"),
+}[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize("how", ["run", "arun", "agent.run_sync"])
+def test_what_swallows_its_cancellation_does_not_keep_the_process_from_exiting(how: str) -> None:
+    # A tool that does so under `asyncio.run` is left out: it is a task of the caller's loop, and that waits for its tasks.
+    done = in_child(STUBBORN, how)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def _spawned(number: int) -> tuple[int, str]:
     chain = hw.HookChain()
 

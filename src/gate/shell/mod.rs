@@ -8,9 +8,34 @@
 //! (what data cannot say: the small languages of sed, awk, find, …).
 
 mod analysis;
+mod builtin;
+mod expand;
+mod guard;
+mod output;
+mod parameter;
+mod parse;
+mod program;
+mod simple;
 mod table;
+mod variables;
+mod walk;
 mod word;
 
 pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
-pub use table::CommandTable;
+pub use table::{CommandTable, DangerousOption, ProgramExamples, TableError, environment_variable_is_safe};
 pub use word::{Value, Word};
+
+/// What would this command do?
+///
+/// # Example
+/// ```
+/// use hookwright::gate::shell::{CommandTable, Effect, analyze};
+/// let analysis = analyze("echo hello > out.txt", &CommandTable::default());
+/// assert_eq!(analysis.effect, Effect::Writes);
+/// assert_eq!(analysis.reasons[0].subject, "out.txt");
+/// ```
+pub fn analyze(command: &str, table: &CommandTable) -> Analysis {
+    let mut walk = walk::Walk::new(table);
+    walk.read(command, walk::Origin::At(0));
+    walk.finish()
+}

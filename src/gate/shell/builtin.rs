@@ -1,0 +1,451 @@
+//! Builtins of the shell that set variables, evaluate text, or change the shell; the others are in the table.
+
+use super::analysis::{Effect, Reason, ReasonCode, Span};
+use super::table::{Site, environment_variable_is_safe};
+use super::variables::Known;
+use super::walk::Walk;
+use super::word::{Value, Word};
+
+/// Whether the builtin takes assignments as words.
+pub(super) fn declares(name: &str) -> bool {
+    matches!(name, "declare" | "typeset" | "local" | "readonly" | "export")
+}
+
+/// Whether a name is judged here.
+pub(super) fn is_builtin(name: &str) -> bool {
+    declares(name)
+        || matches!(
+            name,
+            "." | "source"
+                | "eval"
+                | "exec"
+                | "command"
+                | "builtin"
+                | "trap"
+                | "read"
+                | "mapfile"
+                | "readarray"
+                | "printf"
+                | "test"
+                | "["
+                | "let"
+                | "unset"
+                | "set"
+                | "shopt"
+                | "alias"
+                | "unalias"
+                | "enable"
+                | "hash"
+                | "ulimit"
+                | "umask"
+                | "bind"
+                | "complete"
+                | "compopt"
+                | "compgen"
+                | "fc"
+                | "history"
+                | "suspend"
+                | "disown"
+                | "bg"
+                | "fg"
+                | "kill"
+                | "wait"
+                | "getopts"
+                | "shift"
+                | "cd"
+                | "pushd"
+                | "popd"
+                | "dirs"
+                | "exit"
+                | "return"
+                | "break"
+                | "continue"
+                | "logout"
+                | "times"
+                | "caller"
+                | "jobs"
+                | "help"
+        )
+}
+
+fn as_they_are(words: &[Word]) -> Vec<Option<String>> {
+    words.iter().map(|word| word.text().map(str::to_owned)).collect()
+}
+
+fn known(word: &Word) -> Known {
+    match &word.value {
+        Value::Static { text } => Known::Text(text.clone()),
+        Value::Dynamic { prefix, .. } => Known::Anything(prefix.clone()),
+    }
+}
+
+impl Walk<'_> {
+    pub(super) fn builtin(&mut self, name: &str, words: &[Word]) -> Vec<Option<String>> {
+        let whole = words[0].span;
+        let operands = &words[1..];
+        match name {
+            "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "break" | "continue" | "shift" | "times"
+            | "caller" | "jobs" | "help" | "logout" => {}
+            "wait" => {
+                for pair in operands.windows(2).filter(|pair| pair[0].text() == Some("-p")) {
+                    self.read_name(&known(&pair[1]), &pair[1].raw, pair[1].span);
+                }
+                if operands.iter().any(|word| word.text().is_none_or(|text| text.len() > 2 && text.starts_with("-p"))) {
+                    self.refuse(ReasonCode::EvaluatesText, whole, "wait");
+                }
+            }
+            "eval" => self.eval(whole, operands),
+            "." | "source" => self.executes(whole, name),
+            "exec" | "command" | "builtin" => return self.passes_on(name, words),
+            "trap" => self.trap(whole, operands),
+            "read" => self.read_builtin(operands),
+            "mapfile" | "readarray" => self.mapfile(operands),
+            "printf" => return self.printf(words),
+            "test" | "[" => self.test(operands),
+            "let" => {
+                for word in operands {
+                    match word.text() {
+                        Some(text) => self.arithmetic(text, word.span),
+                        None => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
+                    }
+                }
+            }
+            "unset" => {
+                for word in operands {
+                    self.variable_name(
+                        &match known(word) {
+                            Known::Text(text) if text.starts_with('-') => Known::Text(String::new()),
+                            other => other,
+                        },
+                        &word.raw,
+                        word.span,
+                    );
+                    if let Some(name) = word.text() {
+                        self.check_name(name, word.span);
+                        self.variables.set(name, Known::Text(String::new()));
+                        if self.functions.contains_key(name) {
+                            self.functions.insert(name.to_owned(), false);
+                        }
+                    }
+                }
+            }
+            "getopts" => {
+                if let Some(word) = operands.get(1) {
+                    self.variable_name(&known(word), &word.raw, word.span);
+                    self.set_unknown(word);
+                }
+            }
+            "set" => self.set(whole, operands),
+            "kill" => {
+                if !operands.first().is_some_and(|word| matches!(word.text(), Some("-l" | "-0"))) {
+                    self.reasons.push(Reason::new(ReasonCode::ProgramWrites, Effect::Writes, whole, name));
+                }
+            }
+            "shopt" => {
+                let sets = operands.iter().any(
+                    |word| !matches!(word.text(), Some(text) if !text.starts_with('-') || text == "-p" || text == "-q"),
+                );
+                if sets {
+                    self.changes(whole, name);
+                }
+            }
+            "alias" | "hash" | "ulimit" | "umask" | "complete" | "history" | "enable" => {
+                let prints =
+                    |word: &Word| matches!(word.text(), Some("-a" | "-p" | "-S" | "-n" | "-l" | "-t" | "-v" | "-c"));
+                let only_prints = match name {
+                    "ulimit" | "umask" | "enable" | "complete" => {
+                        operands.iter().all(prints) && name != "enable" || operands.is_empty()
+                    }
+                    _ => operands.is_empty() || operands.iter().all(|word| word.text() == Some("-p")),
+                };
+                if !only_prints {
+                    self.changes(whole, name);
+                }
+            }
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(name, whole, operands),
+            _ => self.changes(whole, name),
+        }
+        as_they_are(words)
+    }
+
+    fn changes(&mut self, span: Span, name: &str) {
+        self.reasons.push(Reason::new(ReasonCode::ChangesShell, Effect::Unknown, span, name));
+    }
+
+    fn executes(&mut self, span: Span, name: &str) {
+        self.reasons.push(Reason::new(ReasonCode::ProgramExecutes, Effect::Executes, span, name));
+    }
+
+    fn set_unknown(&mut self, word: &Word) {
+        if let Some(name) = word.text() {
+            self.check_name(name, word.span);
+            self.variables.set(name, Known::Anything(String::new()));
+        }
+    }
+
+    fn eval(&mut self, whole: Span, operands: &[Word]) {
+        let texts: Option<Vec<&str>> = operands.iter().map(Word::text).collect();
+        match texts {
+            // In this very shell: what it sets stays, so it is read as part of the text.
+            Some(texts) => {
+                let span = Span { start: whole.start, end: operands.last().map_or(whole.end, |word| word.span.end) };
+                self.read(&texts.join(" "), super::walk::Origin::Within(span));
+            }
+            None => self.refuse(ReasonCode::EvaluatesText, whole, "eval"),
+        }
+    }
+
+    /// `exec`, `command`, `builtin`: the rest is a command.
+    fn passes_on(&mut self, name: &str, words: &[Word]) -> Vec<Option<String>> {
+        let mut rest = &words[1..];
+        while let Some(option) = rest.first().and_then(Word::text).filter(|text| text.starts_with('-')) {
+            match (name, option) {
+                (_, "--") => {
+                    rest = &rest[1..];
+                    break;
+                }
+                // It only says what the names are.
+                ("command", "-v" | "-V" | "-pv" | "-pV") => return as_they_are(words),
+                ("command", "-p") | ("exec", "-c" | "-l" | "-cl") => rest = &rest[1..],
+                ("exec", "-a") => rest = rest.get(2..).unwrap_or_default(),
+                _ => {
+                    self.reasons.push(Reason::new(ReasonCode::UnknownOption, Effect::Unknown, rest[0].span, option));
+                    return as_they_are(words);
+                }
+            }
+        }
+        let Some(first) = rest.first() else { return as_they_are(words) };
+        // Functions are passed over: the name means the builtin or the program.
+        let functions = std::mem::take(&mut self.functions);
+        self.command(rest);
+        self.functions = functions;
+        if name == "builtin" && !first.text().is_some_and(is_builtin) {
+            // Not a builtin that is known here: the table knows those that do no harm.
+        }
+        as_they_are(words)
+    }
+
+    fn trap(&mut self, whole: Span, operands: &[Word]) {
+        match operands.first().map(Word::text) {
+            None | Some(Some("-l" | "-p" | "-" | "")) => {}
+            Some(Some("--")) => self.trap(whole, &operands[1..]),
+            Some(Some(text)) => {
+                let text = text.to_owned();
+                let span = operands[0].span;
+                self.text(&text, span);
+            }
+            Some(None) => self.refuse(ReasonCode::EvaluatesText, whole, "trap"),
+        }
+    }
+
+    fn read_builtin(&mut self, operands: &[Word]) {
+        let mut index = 0;
+        while let Some(word) = operands.get(index) {
+            index += 1;
+            let Some(text) = word.text() else {
+                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+                continue;
+            };
+            if let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                let takes = letters.find(['a', 'd', 'i', 'n', 'N', 'p', 't', 'u']);
+                let unknown =
+                    letters[..takes.unwrap_or(letters.len())].bytes().any(|letter| !b"ersE".contains(&letter));
+                if unknown || letters.starts_with('-') {
+                    self.refuse(ReasonCode::UnknownOption, word.span, text);
+                }
+                if let Some(at) = takes {
+                    let value = &letters[at + 1..];
+                    let array = letters[at..].starts_with('a');
+                    if !value.is_empty() {
+                        if array {
+                            self.read_name(&Known::Text(value.to_owned()), value, word.span);
+                        }
+                    } else if let Some(next) = operands.get(index) {
+                        index += 1;
+                        if array {
+                            self.read_name(&known(next), &next.raw, next.span);
+                        }
+                    }
+                }
+                continue;
+            }
+            self.read_name(&Known::Text(text.to_owned()), text, word.span);
+        }
+        self.variables.set("REPLY", Known::Anything(String::new()));
+    }
+
+    fn read_name(&mut self, value: &Known, raw: &str, span: Span) {
+        self.variable_name(value, raw, span);
+        if let Known::Text(name) = value {
+            self.check_name(name, span);
+            self.variables.set(name, Known::Anything(String::new()));
+        }
+    }
+
+    fn mapfile(&mut self, operands: &[Word]) {
+        let mut index = 0;
+        while let Some(word) = operands.get(index) {
+            index += 1;
+            match word.text() {
+                Some("-t") => {}
+                Some("-d" | "-n" | "-O" | "-s" | "-u") => index += 1,
+                Some(text) if !text.starts_with('-') => self.read_name(&Known::Text(text.to_owned()), text, word.span),
+                // A callback, or something that may be one.
+                _ => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
+            }
+        }
+        self.variables.set("MAPFILE", Known::Anything(String::new()));
+    }
+
+    fn printf(&mut self, words: &[Word]) -> Vec<Option<String>> {
+        if let Some(first) = words.get(1) {
+            match first.text() {
+                Some(text) if text.starts_with("-v") => {
+                    let name =
+                        if text == "-v" { words.get(2).map(known) } else { Some(Known::Text(text[2..].to_owned())) };
+                    self.read_name(&name.unwrap_or(Known::Text(String::new())), text, first.span);
+                }
+                Some(_) => {}
+                None if first.can_be_option() => self.refuse(ReasonCode::DynamicOption, first.span, &first.raw),
+                None => {}
+            }
+        }
+        as_they_are(words)
+    }
+
+    /// `test`: an operator `-v` or `-R` evaluates the subscript of the name behind it.
+    fn test(&mut self, operands: &[Word]) {
+        let operands = match operands.split_last() {
+            Some((last, rest)) if last.text() == Some("]") => rest,
+            _ => operands,
+        };
+        let several =
+            operands.len() > 3 || operands.iter().any(|word| matches!(word.text(), Some("-a" | "-o" | "!" | "(")));
+        for (index, word) in operands.iter().enumerate() {
+            match word.text() {
+                Some("-v" | "-R") => {
+                    if let Some(next) = operands.get(index + 1) {
+                        self.variable_name(&known(next), &next.raw, next.span);
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let after_operator = index > 0 && operands[index - 1].text().is_some();
+                    let before_operator =
+                        operands.get(index + 1).is_some_and(|next| next.text().is_some_and(is_binary));
+                    let splits = matches!(&word.value, Value::Dynamic { splits: true, .. });
+                    let as_operator = word.can_be_option()
+                        && ((operands.len() == 2 && index == 0) || (several && !after_operator && !before_operator));
+                    if splits || as_operator {
+                        self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+                    }
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, whole: Span, operands: &[Word]) {
+        let mut rest = operands;
+        while let Some(word) = rest.first() {
+            match word.text() {
+                Some("--") => return,
+                Some("-o" | "+o") => {
+                    let fine = rest.get(1).is_none_or(|name| {
+                        matches!(
+                            name.text(),
+                            Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noglob" | "verbose")
+                        )
+                    });
+                    if !fine {
+                        return self.changes(whole, "set");
+                    }
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+                Some(text) if text.len() > 1 && text.starts_with(['-', '+']) => {
+                    let plain = text[1..].bytes().all(|letter| b"euxfvo".contains(&letter));
+                    if !plain {
+                        return self.changes(whole, "set");
+                    }
+                    rest = &rest[1..];
+                    if text.ends_with('o') {
+                        let name = rest.first().and_then(Word::text);
+                        if !matches!(name, None | Some("pipefail" | "errexit" | "nounset" | "xtrace")) {
+                            return self.changes(whole, "set");
+                        }
+                        rest = rest.get(1..).unwrap_or_default();
+                    }
+                }
+                Some(_) => return,
+                None if word.can_be_option() => return self.changes(whole, "set"),
+                None => return,
+            }
+        }
+        if operands.is_empty() {
+            // It prints the variables.
+        }
+    }
+
+    fn declare(&mut self, builtin: &str, whole: Span, operands: &[Word]) {
+        let mut exports = builtin == "export";
+        for word in operands {
+            let text = match &word.value {
+                Value::Static { text } => text.as_str(),
+                Value::Dynamic { prefix, .. } => prefix.as_str(),
+            };
+            if word.text().is_some() && text.starts_with('-') || text.starts_with('+') {
+                for letter in text[1..].chars() {
+                    match letter {
+                        'x' => exports = true,
+                        'a' | 'A' | 'r' | 'g' | 'p' | 'f' | 'F' | 'l' | 'u' | 't' => {}
+                        // An integer evaluates what it is given; a reference names another variable.
+                        _ => self.refuse(ReasonCode::EvaluatesText, word.span, text),
+                    }
+                }
+                continue;
+            }
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, word.text().map(|_| value)),
+                None if word.text().is_some() => (text, Some("")),
+                None => {
+                    self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+                    continue;
+                }
+            };
+            let has_value = text.contains('=');
+            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !plain {
+                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+            }
+            let gets_out = exports && (has_value || self.variables.get(name).is_some());
+            if gets_out && !environment_variable_is_safe(name, value.filter(|_| has_value)) {
+                self.refuse(ReasonCode::SetsVariable, word.span, name);
+            }
+            self.check_name(name, word.span);
+            if !has_value && operands[0].text().is_some_and(|first| first.starts_with('-') && first.contains('A')) {
+                self.variables.set_associative(name);
+            }
+            if has_value {
+                let known = value.map_or(Known::Anything(String::new()), |value| Known::Text(value.to_owned()));
+                // Letters may change their case; arrays hold more.
+                let known =
+                    if operands[0].text().is_some_and(|first| first.starts_with('-') && first != "-r" && first != "-g")
+                    {
+                        Known::Anything(String::new())
+                    } else {
+                        known
+                    };
+                self.variables.set(name, known);
+            } else if builtin != "export" && builtin != "readonly" && !name.is_empty() {
+                self.variables.set(name, Known::Anything(String::new()));
+            }
+        }
+        let _ = whole;
+    }
+}
+
+fn is_binary(text: &str) -> bool {
+    matches!(
+        text,
+        "=" | "==" | "!=" | "<" | ">" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-nt" | "-ot" | "-ef"
+    )
+}

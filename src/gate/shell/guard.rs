@@ -1,0 +1,342 @@
+//! Texts that are not given to the parser at all: too long, nested too deep, with characters that deceive the eye.
+//!
+//! One pass, aware of quotes, comments and here-documents. It need not be exact: what it counts too much is refused,
+//! and the parser only has to be kept from nesting that it does not survive.
+
+use super::analysis::{ReasonCode, Span};
+
+/// The longest text that is parsed, in bytes.
+pub(super) const MAX_BYTES: usize = 16 * 1024;
+/// How many constructs may stand in one another.
+pub(super) const MAX_DEPTH: usize = 10;
+/// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
+const MAX_BRACKETS: usize = 600;
+/// The longest number that the parser's integers hold.
+const MAX_DIGITS: usize = 18;
+
+/// Why a text is not parsed, and where.
+pub(super) type Refusal = (ReasonCode, Span);
+
+/// Checks a text.
+pub(super) fn check(text: &str) -> Result<(), Refusal> {
+    let whole = Span { start: 0, end: text.len() };
+    if text.len() > MAX_BYTES {
+        return Err((ReasonCode::TooLong, whole));
+    }
+    let mut scan =
+        Scan { text: text.as_bytes(), at: 0, open: Vec::new(), words: 0, brackets: 0, documents: Vec::new() };
+    if let Some(refusal) = characters(text) {
+        return Err(refusal);
+    }
+    scan.run().map_err(|(code, at)| (code, Span { start: at.min(text.len()), end: text.len() }))?;
+    match scan_invisible(text) {
+        Some((at, character)) => {
+            Err((ReasonCode::InvisibleCharacter, Span { start: at, end: at + character.len_utf8() }))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Control characters are refused wherever they stand.
+fn characters(text: &str) -> Option<Refusal> {
+    let bytes = text.as_bytes();
+    let mut digits = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte < 0x20 && byte != b'\t' && byte != b'\n' || byte == 0x7f {
+            return Some((ReasonCode::ControlCharacter, Span { start: at, end: at + 1 }));
+        }
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        if digits > MAX_DIGITS {
+            let before = (at + 1).checked_sub(digits + 1).map_or(0, |before| bytes[before]);
+            if b"~{.+-".contains(&before) || matches!(bytes.get(at + 1), Some(b'<' | b'>')) {
+                return Some((ReasonCode::NotParsed, Span { start: at + 1 - digits, end: at + 1 }));
+            }
+        }
+    }
+    if text.is_ascii() {
+        return None;
+    }
+    let bad =
+        |character: char| matches!(character, '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.char_indices().find(|(_, character)| bad(*character)).map(|(at, character)| {
+        let code = if character < '\u{a0}' { ReasonCode::ControlCharacter } else { ReasonCode::InvisibleCharacter };
+        (code, Span { start: at, end: at + character.len_utf8() })
+    })
+}
+
+/// Characters that look like a blank or like nothing, and are neither to the shell. Quoted ones are data.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{a0}' | '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{180e}' | '\u{2000}'..='\u{200f}'
+            | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+fn scan_invisible(text: &str) -> Option<(usize, char)> {
+    if text.is_ascii() {
+        return None;
+    }
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, character) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else {
+            match (quote, character) {
+                (None | Some('"'), '\\') => escaped = true,
+                (None, '\'' | '"') => quote = Some(character),
+                (Some(open), _) if open == character => quote = None,
+                _ => {}
+            }
+        }
+        if quote.is_none() && is_invisible(character) {
+            return Some((at, character));
+        }
+    }
+    None
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    Paren,
+    Brace,
+    Quote,
+    Backtick,
+}
+
+struct Scan<'t> {
+    text: &'t [u8],
+    at: usize,
+    open: Vec<Open>,
+    /// How many `if`, `do`, `case`, `[[` are open.
+    words: usize,
+    brackets: usize,
+    /// The delimiters of here-documents that begin at the next line.
+    documents: Vec<(Vec<u8>, bool)>,
+}
+
+impl Scan<'_> {
+    fn deeper(&mut self, open: Open) -> Result<(), (ReasonCode, usize)> {
+        self.open.push(open);
+        self.brackets += 1;
+        let deep = self.open.iter().filter(|open| **open != Open::Quote).count() + self.words;
+        if deep > MAX_DEPTH || self.open.len() > 2 * MAX_DEPTH || self.brackets > MAX_BRACKETS {
+            return Err((ReasonCode::TooDeep, self.at));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, open: Open) {
+        if self.open.last() == Some(&open) {
+            self.open.pop();
+        }
+    }
+
+    fn in_quote(&self) -> bool {
+        self.open.last() == Some(&Open::Quote)
+    }
+
+    fn next(&self, offset: usize) -> u8 {
+        self.text.get(self.at + offset).copied().unwrap_or(0)
+    }
+
+    fn run(&mut self) -> Result<(), (ReasonCode, usize)> {
+        let mut word_begins = true;
+        while self.at < self.text.len() {
+            let byte = self.text[self.at];
+            let begins = std::mem::replace(&mut word_begins, false);
+            match byte {
+                b'\\' => self.at += 1,
+                b'\'' if !self.in_quote() => self.skip_single(),
+                b'"' if self.in_quote() => self.close(Open::Quote),
+                b'"' => self.deeper(Open::Quote)?,
+                b'`' if self.open.contains(&Open::Backtick) => {
+                    while self.open.pop() != Some(Open::Backtick) {}
+                    word_begins = false;
+                }
+                b'`' => {
+                    self.deeper(Open::Backtick)?;
+                    word_begins = true;
+                }
+                b'$' if self.next(1) == b'(' => {
+                    self.at += 1;
+                    self.deeper(Open::Paren)?;
+                    word_begins = true;
+                }
+                b'$' if self.next(1) == b'{' => {
+                    self.at += 1;
+                    self.deeper(Open::Brace)?;
+                }
+                b'$' if self.next(1) == b'[' => {
+                    self.at += 1;
+                    self.deeper(Open::Brace)?;
+                }
+                b'}' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
+                b']' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
+                _ if self.in_quote() => {}
+                b'(' => {
+                    self.deeper(Open::Paren)?;
+                    word_begins = true;
+                }
+                b')' => {
+                    self.close(Open::Paren);
+                    word_begins = true;
+                }
+                b'{' => {
+                    self.deeper(Open::Brace)?;
+                    word_begins = true;
+                }
+                b'#' if begins => self.skip_line(),
+                b'\n' => {
+                    self.documents()?;
+                    word_begins = true;
+                }
+                b'<' if self.next(1) == b'<' && self.next(2) != b'<' => self.document(),
+                b'<' if self.next(1) == b'<' => self.at += 2,
+                b' ' | b'\t' | b';' | b'&' | b'|' | b'<' | b'>' => word_begins = true,
+                _ if begins => self.word()?,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn skip_single(&mut self) {
+        let ansi = self.at > 0 && self.text[self.at - 1] == b'$';
+        self.at += 1;
+        while self.at < self.text.len() && self.text[self.at] != b'\'' {
+            if ansi && self.text[self.at] == b'\\' {
+                self.at += 1;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// To before the end of the line.
+    fn skip_line(&mut self) {
+        while self.at + 1 < self.text.len() && self.text[self.at + 1] != b'\n' {
+            self.at += 1;
+        }
+    }
+
+    fn word(&mut self) -> Result<(), (ReasonCode, usize)> {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|byte| b" \t\n;&|()<>".contains(byte)).unwrap_or(rest.len());
+        match &rest[..end] {
+            b"if" | b"do" | b"case" | b"[[" | b"select" => {
+                self.words += 1;
+                if self.words + self.open.len() > MAX_DEPTH {
+                    return Err((ReasonCode::TooDeep, self.at));
+                }
+            }
+            b"fi" | b"done" | b"esac" | b"]]" => self.words = self.words.saturating_sub(1),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// At `<<`: notes the delimiter of the document.
+    fn document(&mut self) {
+        let mut at = self.at + 2;
+        let tabs = self.text.get(at) == Some(&b'-');
+        at += usize::from(tabs);
+        while matches!(self.text.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        let start = at;
+        while self.text.get(at).is_some_and(|byte| !b" \t\n;&|()<>".contains(byte)) {
+            at += 1;
+        }
+        let delimiter: Vec<u8> = self.text[start..at].iter().copied().filter(|byte| !b"'\"\\".contains(byte)).collect();
+        if !delimiter.is_empty() {
+            self.documents.push((delimiter, tabs));
+        }
+        self.at = at.max(self.at + 2) - 1;
+    }
+
+    /// At the end of a line: passes over the documents that begin there, counting what they expand.
+    fn documents(&mut self) -> Result<(), (ReasonCode, usize)> {
+        for (delimiter, tabs) in std::mem::take(&mut self.documents) {
+            let mut depth = 0usize;
+            loop {
+                let start = self.at + 1;
+                if start >= self.text.len() {
+                    return Ok(());
+                }
+                let end =
+                    self.text[start..].iter().position(|byte| *byte == b'\n').map_or(self.text.len(), |at| start + at);
+                let mut line = &self.text[start..end];
+                while tabs && line.first() == Some(&b'\t') {
+                    line = &line[1..];
+                }
+                self.at = end;
+                if line == delimiter {
+                    break;
+                }
+                for byte in line {
+                    match byte {
+                        b'(' | b'{' | b'`' => {
+                            depth += 1;
+                            self.brackets += 1;
+                        }
+                        b')' | b'}' => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
+                    if depth > 2 * MAX_DEPTH || self.brackets > MAX_BRACKETS {
+                        return Err((ReasonCode::TooDeep, start));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> Option<ReasonCode> {
+        check(text).err().map(|(code, _)| code)
+    }
+
+    #[test]
+    fn what_people_type_passes() {
+        for text in [
+            "ls -la",
+            "git log --format='%h %s' | grep -i \"fix\" | head -20",
+            "# it's a comment with ((((((((((((((((((\nls",
+            "cat <<'EOF'\nit's ( ( ( ( ( ( ( text\nEOF\nls",
+            "for f in *.md; do if [ -f \"$f\" ]; then wc -l \"$f\"; fi; done",
+            "grep -nE '((((((((((((a))))))))))))' src",
+            "echo '中文' \"\u{a0}quoted\"",
+            "awk '{ if ($1) { print } }' a",
+        ] {
+            assert_eq!(code(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_deceives_or_overflows_does_not() {
+        for (text, expected) in [
+            ("ls\0", ReasonCode::ControlCharacter),
+            ("ls \u{1b}[2J", ReasonCode::ControlCharacter),
+            ("ls\r\ntouch x", ReasonCode::ControlCharacter),
+            ("ls\u{a0}-la", ReasonCode::InvisibleCharacter),
+            ("ls \u{200b}", ReasonCode::InvisibleCharacter),
+            ("echo \"\u{202e}\"", ReasonCode::InvisibleCharacter),
+            (&"(".repeat(11), ReasonCode::TooDeep),
+            (&"$(".repeat(11), ReasonCode::TooDeep),
+            (&"\"$(".repeat(11), ReasonCode::TooDeep),
+            (&"if ".repeat(11), ReasonCode::TooDeep),
+            (&"{ ".repeat(11), ReasonCode::TooDeep),
+            (&"a".repeat(MAX_BYTES + 1), ReasonCode::TooLong),
+            ("echo {1..99999999999999999999}", ReasonCode::NotParsed),
+        ] {
+            assert_eq!(code(text), Some(expected), "{text}");
+        }
+    }
+}

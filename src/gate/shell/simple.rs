@@ -1,0 +1,337 @@
+//! Simple commands: assignments, redirections, and who judges the words.
+
+use super::analysis::{Effect, Reason, ReasonCode, Redirect, SimpleCommand, Span};
+use super::builtin;
+use super::expand::Reading;
+use super::parse::ast;
+use super::table::environment_variable_is_safe;
+use super::variables::{self, Known};
+use super::walk::Walk;
+use super::word::{Value, Word};
+
+/// Where redirections may write: nothing is kept there.
+const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"];
+/// Folders whose programs are those that their names say.
+const SYSTEM_FOLDERS: &[&str] = &["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
+
+impl Walk<'_> {
+    pub(super) fn simple(&mut self, command: &ast::SimpleCommand) {
+        use ast::CommandPrefixOrSuffixItem as Item;
+        let mut assignments = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirects = Vec::new();
+        let mut arrays = Vec::new();
+        for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                Item::IoRedirect(redirect) => redirects.extend(self.redirect(redirect)),
+                Item::AssignmentWord(assignment, word) => assignments.push((assignment, self.word_span(word))),
+                Item::Word(word) => self.words(&word.value, self.word_span(word), &mut words),
+                Item::ProcessSubstitution(kind, shell) => words.extend(self.process_substitution(kind, shell)),
+            }
+        }
+        if let Some(word) = &command.word_or_name {
+            self.words(&word.value, self.word_span(word), &mut words);
+        }
+        for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+            match item {
+                Item::IoRedirect(redirect) => redirects.extend(self.redirect(redirect)),
+                Item::AssignmentWord(assignment, word) => {
+                    let span = self.word_span(word);
+                    if let ast::AssignmentValue::Array(elements) = &assignment.value {
+                        // Keys are text if this very command says so.
+                        let says = |word: &Word| matches!(word.text(), Some("-A" | "-gA" | "-rA" | "-Ar"));
+                        let name = name_of(assignment);
+                        if words.first().and_then(Word::text).is_some_and(builtin::declares) && words.iter().any(says) {
+                            self.variables.set_associative(&name);
+                        }
+                        self.array(&name, elements);
+                        arrays.push(span);
+                        words.push(Word { raw: word.value.clone(), span, value: unknown(&name) });
+                    } else {
+                        self.words(&word.value, span, &mut words);
+                    }
+                }
+                Item::Word(word) => self.words(&word.value, self.word_span(word), &mut words),
+                Item::ProcessSubstitution(kind, shell) => words.extend(self.process_substitution(kind, shell)),
+            }
+        }
+        if words.is_empty() {
+            for (assignment, span) in assignments {
+                self.assign(assignment, span);
+            }
+            for redirect in redirects {
+                self.lone_redirect(redirect);
+            }
+            return;
+        }
+        let program = words[0].text().unwrap_or_default().to_owned();
+        for (assignment, span) in assignments {
+            self.assign_for(assignment, span, &program);
+        }
+        if let Some(span) = arrays.first().filter(|_| !builtin::declares(&program)) {
+            self.refuse(ReasonCode::NotParsed, *span, "");
+        }
+        self.judge(&words, redirects);
+    }
+
+    /// Judges the words of a simple command.
+    pub(super) fn judge(&mut self, words: &[Word], redirects: Vec<(Redirect, Option<String>)>) {
+        let Some(first) = words.first() else { return };
+        let span = Span { start: first.span.start, end: words.iter().map(|word| word.span.end).max().unwrap_or(0) };
+        if !self.works(span) {
+            return;
+        }
+        let place = self.commands.len();
+        let mark = self.reasons.len();
+        let writes = redirects.iter().any(|(redirect, _)| *redirect == Redirect::Write);
+        self.commands.push(SimpleCommand {
+            span,
+            words: words.to_vec(),
+            subject: Vec::new(),
+            redirects,
+            effect: if writes { Effect::Writes } else { Effect::ReadOnly },
+        });
+        let subject = self.judge_words(words);
+        let effect = self.reasons[mark..].iter().map(|reason| reason.effect).max().unwrap_or(Effect::ReadOnly);
+        if let Some(command) = self.commands.get_mut(place) {
+            command.subject = subject;
+            command.effect = command.effect.max(effect);
+        }
+    }
+
+    fn judge_words(&mut self, words: &[Word]) -> Vec<Option<String>> {
+        let as_they_are = || words.iter().map(|word| word.text().map(str::to_owned)).collect();
+        let first = &words[0];
+        let Some(name) = first.text() else {
+            self.refuse(ReasonCode::DynamicProgram, first.span, &first.raw);
+            return as_they_are();
+        };
+        // If it is not certain, it may be the function, whose body was judged, or what has the name otherwise.
+        if self.certain_function(name) == Some(true) {
+            return as_they_are();
+        }
+        if name.contains('/') {
+            let system = SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder));
+            let Some(bare) = system.filter(|bare| !bare.contains('/')) else {
+                let reason = Reason::new(ReasonCode::ProgramByPath, Effect::Executes, first.span, name);
+                self.reasons.push(reason);
+                return as_they_are();
+            };
+            let mut bare_words = words.to_vec();
+            bare_words[0] = Word { raw: first.raw.clone(), ..Word::fixed(bare, first.span) };
+            // By path it is the program, never the builtin of that name; what programs of such names do is known
+            // only where they are not builtins that change the shell.
+            return if builtin::is_builtin(bare) { self.builtin(bare, &bare_words) } else { self.look_up(&bare_words) };
+        }
+        if builtin::is_builtin(name) { self.builtin(name, words) } else { self.look_up(words) }
+    }
+
+    pub(super) fn look_up(&mut self, words: &[Word]) -> Vec<Option<String>> {
+        let table = self.table;
+        table.judge(words, self)
+    }
+
+    fn process_substitution(
+        &mut self,
+        kind: &ast::ProcessSubstitutionKind,
+        shell: &ast::SubshellCommand,
+    ) -> Option<Word> {
+        // Whichever way its data goes, its commands run.
+        let _ = kind;
+        self.subshell(shell);
+        let span = self.place(&shell.loc);
+        Some(Word { raw: "<(…)".into(), span, value: Value::Dynamic { prefix: "/dev/fd/".into(), splits: false } })
+    }
+
+    /// A redirection: what it does to which file, for rules about files. `None` if it touches none.
+    pub(super) fn redirect(&mut self, redirect: &ast::IoRedirect) -> Option<(Redirect, Option<String>)> {
+        use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target};
+        match redirect {
+            ast::IoRedirect::HereDocument(_, document) => {
+                let span = self.word_span(&document.here_end);
+                if document.requires_expansion {
+                    self.quoted_text(&document.doc.value, span);
+                }
+                None
+            }
+            ast::IoRedirect::HereString(_, word) => {
+                let span = self.word_span(word);
+                self.build(&word.value, span, Reading::Single);
+                None
+            }
+            ast::IoRedirect::OutputAndError(word, _) => self.writes_to(word),
+            ast::IoRedirect::File(_, kind, target) => match (kind, target) {
+                (_, Target::ProcessSubstitution(kind, shell)) => {
+                    self.process_substitution(kind, shell);
+                    None
+                }
+                (_, Target::Fd(_)) => None,
+                (Kind::Read, Target::Filename(word)) => self.reads_from(word),
+                (Kind::DuplicateInput | Kind::DuplicateOutput, Target::Duplicate(word) | Target::Filename(word)) => {
+                    let span = self.word_span(word);
+                    let value = self.build(&word.value, span, Reading::Single).known();
+                    let duplicates = |text: &str| {
+                        let digits = text.strip_suffix('-').unwrap_or(text);
+                        digits.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty()
+                    };
+                    match value {
+                        Known::Number => None,
+                        Known::Text(text) if duplicates(&text) => None,
+                        Known::Text(text) if SINKS.contains(&text.as_str()) => None,
+                        other => self.write_found(span, &word.value, other),
+                    }
+                }
+                (_, Target::Filename(word) | Target::Duplicate(word)) => self.writes_to(word),
+            },
+        }
+    }
+
+    fn writes_to(&mut self, word: &ast::Word) -> Option<(Redirect, Option<String>)> {
+        let span = self.word_span(word);
+        let value = self.build(&word.value, span, Reading::Single).known();
+        match value {
+            Known::Text(text) if SINKS.contains(&text.as_str()) => None,
+            other => self.write_found(span, &word.value, other),
+        }
+    }
+
+    fn write_found(&mut self, span: Span, raw: &str, value: Known) -> Option<(Redirect, Option<String>)> {
+        self.reasons.push(Reason::new(ReasonCode::RedirectWrites, Effect::Writes, span, raw));
+        Some((Redirect::Write, if let Known::Text(text) = value { Some(text) } else { None }))
+    }
+
+    fn reads_from(&mut self, word: &ast::Word) -> Option<(Redirect, Option<String>)> {
+        let span = self.word_span(word);
+        let value = self.build(&word.value, span, Reading::Single).known();
+        let reaches_out = |path: &str| path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/");
+        let may_reach_out = match &value {
+            Known::Text(text) => reaches_out(text),
+            Known::File(prefix) => !prefix.is_empty() && "/dev/tcp/".starts_with(&prefix[..prefix.len().min(9)]),
+            Known::Number => false,
+            Known::Anything(prefix) => {
+                ["/dev/tcp/", "/dev/udp/"].iter().any(|out| out.starts_with(prefix.as_str()) || prefix.starts_with(out))
+            }
+        };
+        if may_reach_out {
+            self.reasons.push(Reason::new(ReasonCode::OperandNetwork, Effect::Network, span, &word.value));
+        }
+        Some((Redirect::Read, if let Known::Text(text) = value { Some(text) } else { None }))
+    }
+
+    /// An assignment of its own: it stays.
+    fn assign(&mut self, assignment: &ast::Assignment, span: Span) {
+        let name = self.checked_name(assignment, span);
+        let value = self.assigned(assignment, span);
+        self.variables.set(&name, value);
+    }
+
+    /// An assignment in front of a program: it is in its environment.
+    fn assign_for(&mut self, assignment: &ast::Assignment, span: Span, program: &str) {
+        let value = self.assigned(assignment, span);
+        let name = name_of(assignment);
+        if name == "IFS" && matches!(program, "read" | "mapfile" | "readarray") {
+            return;
+        }
+        let text = if let Known::Text(text) = &value { Some(text.as_str()) } else { None };
+        if assignment.append || !environment_variable_is_safe(&name, text) {
+            self.refuse(ReasonCode::SetsVariable, span, &name);
+        }
+    }
+
+    fn checked_name(&mut self, assignment: &ast::Assignment, span: Span) -> String {
+        if let ast::AssignmentName::ArrayElementName(name, index) = &assignment.name {
+            self.subscript(name, index, span);
+        }
+        let name = name_of(assignment);
+        self.check_name(&name, span);
+        name
+    }
+
+    /// Refuses to set variables on which the shell, the loader or programs rely.
+    pub(super) fn check_name(&mut self, name: &str, span: Span) {
+        if variables::is_sensitive(name) {
+            self.refuse(ReasonCode::SetsVariable, span, name);
+        }
+    }
+
+    fn assigned(&mut self, assignment: &ast::Assignment, span: Span) -> Known {
+        match &assignment.value {
+            ast::AssignmentValue::Scalar(word) => {
+                let known = self.build(&word.value, span, Reading::Single).known();
+                let element = matches!(assignment.name, ast::AssignmentName::ArrayElementName(..));
+                if assignment.append || element { Known::Anything(String::new()) } else { known }
+            }
+            ast::AssignmentValue::Array(elements) => {
+                self.array(&name_of(assignment), elements);
+                Known::Anything(String::new())
+            }
+        }
+    }
+
+    fn array(&mut self, name: &str, elements: &[(Option<ast::Word>, ast::Word)]) {
+        for (key, value) in elements {
+            if let Some(key) = key {
+                let span = self.word_span(key);
+                self.subscript(name, &key.value, span);
+            }
+            let span = self.word_span(value);
+            self.words(&value.value, span, &mut Vec::new());
+        }
+    }
+
+    /// `[[ … ]]`.
+    pub(super) fn extended_test(&mut self, test: &ast::ExtendedTestExpr) {
+        use ast::{BinaryPredicate as Binary, ExtendedTestExpr as Test, UnaryPredicate as Unary};
+        match test {
+            Test::And(one, two) | Test::Or(one, two) => {
+                self.extended_test(one);
+                self.extended_test(two);
+            }
+            Test::Not(inner) | Test::Parenthesized(inner) => self.extended_test(inner),
+            Test::UnaryTest(predicate, word) => {
+                let span = self.word_span(word);
+                let value = self.build(&word.value, span, Reading::Single).known();
+                if matches!(predicate, Unary::ShellVariableIsSetAndAssigned | Unary::ShellVariableIsSetAndNameRef) {
+                    self.variable_name(&value, &word.value, span);
+                }
+            }
+            Test::BinaryTest(predicate, left, right) => {
+                let arithmetic = matches!(
+                    predicate,
+                    Binary::ArithmeticEqualTo
+                        | Binary::ArithmeticNotEqualTo
+                        | Binary::ArithmeticLessThan
+                        | Binary::ArithmeticLessThanOrEqualTo
+                        | Binary::ArithmeticGreaterThan
+                        | Binary::ArithmeticGreaterThanOrEqualTo
+                );
+                for word in [left, right] {
+                    let span = self.word_span(word);
+                    if arithmetic {
+                        self.arithmetic_word(&word.value, span);
+                    } else {
+                        self.build(&word.value, span, Reading::Pattern);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A word that the shell takes for the name of a variable, and evaluates if it has a subscript.
+    pub(super) fn variable_name(&mut self, value: &Known, raw: &str, span: Span) {
+        let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !matches!(value, Known::Text(name) if plain(name)) {
+            self.refuse(ReasonCode::EvaluatesText, span, raw);
+        }
+    }
+}
+
+fn name_of(assignment: &ast::Assignment) -> String {
+    match &assignment.name {
+        ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _) => name.clone(),
+    }
+}
+
+fn unknown(name: &str) -> Value {
+    Value::Dynamic { prefix: format!("{name}="), splits: false }
+}

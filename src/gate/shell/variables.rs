@@ -1,0 +1,298 @@
+//! What is known of the values of variables while a text is walked.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// What a variable can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Exactly this.
+    Text(String),
+    /// A number in digits. Negative ones are options of a few programs, of the kind that says how many lines.
+    Number,
+    /// The name of a file that a pattern found; it begins with the prefix, and not with a slash if that is empty.
+    File(String),
+    /// Anything that begins with the prefix.
+    Anything(String),
+}
+
+impl Known {
+    /// Whether arithmetic can evaluate it without running code that stands in it.
+    pub(super) fn is_number(&self) -> bool {
+        match self {
+            Self::Number => true,
+            Self::Text(text) => is_numeric(text),
+            Self::File(_) | Self::Anything(_) => false,
+        }
+    }
+
+    /// The value of a word that stands in the text as it is: quotes and patterns in it become something else.
+    pub(super) fn of_word(raw: &str) -> Known {
+        let plain = !raw.contains(['\'', '"', '\\', '*', '?', '[', '~', '{']);
+        if plain { Self::Text(raw.to_owned()) } else { Self::Anything(String::new()) }
+    }
+
+    /// What it surely begins with.
+    pub(super) fn prefix(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::File(text) | Self::Anything(text) => text,
+            // Not what it begins with, but no word that begins with a digit is an option.
+            Self::Number => "0",
+        }
+    }
+
+    /// What holds of both.
+    fn join(&self, other: &Known) -> Known {
+        if self == other {
+            return self.clone();
+        }
+        if self.is_number() && other.is_number() {
+            return Self::Number;
+        }
+        let (one, two) = (self.prefix(), other.prefix());
+        let same = one.char_indices().zip(two.chars()).take_while(|((_, a), b)| a == b).last();
+        let prefix = same.map_or("", |((at, character), _)| &one[..at + character.len_utf8()]);
+        // A digit that stands for any digit begins nothing.
+        let prefix = if matches!(self, Self::Number) || matches!(other, Self::Number) { "" } else { prefix };
+        match (self, other) {
+            (Self::File(_), Self::File(_)) => Self::File(prefix.to_owned()),
+            _ => Self::Anything(prefix.to_owned()),
+        }
+    }
+}
+
+/// Whether text is a number in digits, perhaps with a sign.
+pub(super) fn is_numeric(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    text.is_empty() || (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The variables that the text has set so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Variables {
+    known: HashMap<String, Known>,
+    /// The arrays whose keys are text, not arithmetic.
+    associative: BTreeSet<String>,
+    /// What functions set: whenever one is called.
+    unsteady: BTreeSet<String>,
+    /// Whether `IFS` was set, so that words split elsewhere than at blanks.
+    pub(super) splits_elsewhere: bool,
+    /// Within a function anything may have been set by whoever calls it.
+    pub(super) anything_is_set: bool,
+}
+
+impl Variables {
+    /// Of code that others run later, or elsewhere: anything may be set by then.
+    pub(super) fn of_others(splits_elsewhere: bool) -> Self {
+        Self { splits_elsewhere, anything_is_set: true, ..Self::default() }
+    }
+
+    /// Sets a variable.
+    pub(super) fn set(&mut self, name: &str, value: Known) {
+        if name == "IFS" {
+            self.splits_elsewhere = true;
+        }
+        self.known.insert(name.to_owned(), value);
+    }
+
+    /// Says that the keys of an array are text.
+    pub(super) fn set_associative(&mut self, name: &str) {
+        self.associative.insert(name.to_owned());
+    }
+
+    /// Whether the keys of an array are surely text.
+    pub(super) fn is_associative(&self, name: &str) -> bool {
+        self.associative.contains(name)
+    }
+
+    /// What is known of a variable; `None` if the text has not set it.
+    pub(super) fn get(&self, name: &str) -> Option<Known> {
+        match self.known.get(name) {
+            _ if self.unsteady.contains(name) => Some(Known::Anything(String::new())),
+            Some(known) => Some(known.clone()),
+            None if self.anything_is_set => Some(Known::Anything(String::new())),
+            None => None,
+        }
+    }
+
+    /// What holds whether or not the code ran that led from `self` to `other`.
+    pub(super) fn join(&mut self, other: &Variables) {
+        self.splits_elsewhere |= other.splits_elsewhere;
+        self.anything_is_set |= other.anything_is_set;
+        self.unsteady.extend(other.unsteady.iter().cloned());
+        self.associative.retain(|name| other.associative.contains(name));
+        for (name, theirs) in &other.known {
+            let joined = match self.known.get(name) {
+                Some(ours) => ours.join(theirs),
+                // Not set on the other way: then it may be what the environment says, or nothing.
+                None if theirs.is_number() => Known::Number,
+                None => Known::Anything(String::new()),
+            };
+            self.known.insert(name.clone(), joined);
+        }
+        for (name, ours) in &mut self.known {
+            if !other.known.contains_key(name) && !ours.is_number() {
+                *ours = Known::Anything(String::new());
+            }
+        }
+    }
+
+    /// A function was defined whose body sets what `inside` holds: from now on nothing is known of these.
+    pub(super) fn may_be_set_by(&mut self, inside: &Variables) {
+        self.splits_elsewhere |= inside.known.contains_key("IFS");
+        self.unsteady.extend(inside.known.keys().chain(&inside.unsteady).cloned());
+    }
+
+    /// Forgets all that is known of values, as if other code had run.
+    pub(super) fn forget(&mut self) {
+        for value in self.known.values_mut() {
+            *value = Known::Anything(String::new());
+        }
+    }
+}
+
+/// Variables that change what programs, the loader or the shell itself do.
+pub(super) fn is_sensitive(name: &str) -> bool {
+    const PREFIXES: &[&str] = &[
+        "LD_",
+        "DYLD_",
+        "GIT_",
+        "BASH",
+        "PYTHON",
+        "PERL",
+        "RUBY",
+        "NODE_",
+        "NPM_",
+        "npm_",
+        "CARGO",
+        "RUST",
+        "GO",
+        "JAVA",
+        "MAKE",
+        "LESS",
+        "MAN",
+        "XDG_",
+        "PROMPT",
+        "HIST",
+        "SHELL",
+        "READLINE",
+        "COMP_",
+        "GREP_",
+        "RIPGREP",
+        "TAR_",
+        "GZIP",
+        "ZIP",
+        "UNZIP",
+        "SSH_",
+        "PS",
+        "LUA",
+        "PHP",
+        "DOTNET",
+        "MAVEN",
+        "GRADLE",
+        "JDK",
+        "CLASSPATH",
+        "VIM",
+        "EMACS",
+        "DISPLAY",
+        "GNU",
+        "OPENSSL",
+        "SSL_",
+        "CURL",
+        "WGET",
+        "http",
+        "HTTP",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "no_proxy",
+        "all_proxy",
+        "GCC",
+        "CPATH",
+        "LIBRARY_PATH",
+        "PKG_",
+        "TERM",
+        "ENV",
+        "DEBUG",
+        "PYTEST",
+        "TOX",
+        "UV_",
+        "PIP",
+        "LOCPATH",
+        "NLSPATH",
+        "GCONV",
+        "MALLOC",
+        "HOSTALIASES",
+        "RES_",
+        "GPG",
+        "AWK",
+        "FZF",
+        "BAT_",
+        "DELTA",
+        "FD_",
+        "JQ_",
+        "TEXTDOMAIN",
+    ];
+    const NAMES: &[&str] = &[
+        "PATH",
+        "HOME",
+        "PWD",
+        "OLDPWD",
+        "CDPATH",
+        "EDITOR",
+        "VISUAL",
+        "PAGER",
+        "BROWSER",
+        "TMPDIR",
+        "FIGNORE",
+        "GLOBIGNORE",
+        "EXECIGNORE",
+        "POSIXLY_CORRECT",
+        "TMOUT",
+        "IFS_",
+        "OPTIND",
+        "CC",
+        "CXX",
+        "CPP",
+        "LINKER",
+        "AR",
+        "CFLAGS",
+        "CXXFLAGS",
+        "LDFLAGS",
+        "FCEDIT",
+        "INPUTRC",
+        "TZDIR",
+        "SUDO_ASKPASS",
+        "LC_ALL_",
+        "LANGUAGE_",
+        "MAIL",
+        "MAILPATH",
+        "MAILCHECK",
+        "auto_resume",
+        "histchars",
+        "FUNCNEST",
+        "MORE",
+        "SYSTEMD_PAGER",
+    ];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_of_both_ways() {
+        let text = |text: &str| Known::Text(text.to_owned());
+        assert_eq!(text("src/a").join(&text("src/b")), Known::Anything("src/".to_owned()));
+        assert_eq!(text("0").join(&Known::Number), Known::Number);
+        assert_eq!(text("a").join(&Known::Number), Known::Anything(String::new()));
+        assert_eq!(Known::File("x/".into()).join(&Known::File("x/y".into())), Known::File("x/".into()));
+        let mut before = Variables::default();
+        before.set("x", text("src/a"));
+        let mut after = before.clone();
+        after.set("x", text("src/b"));
+        after.set("y", text("new"));
+        before.join(&after);
+        assert_eq!(before.get("x"), Some(Known::Anything("src/".to_owned())));
+        assert_eq!(before.get("y"), Some(Known::Anything(String::new())));
+    }
+}

@@ -1,0 +1,482 @@
+//! The walk: every construct of a text in which a command can stand.
+
+use std::collections::HashMap;
+
+use super::analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};
+use super::expand::Reading;
+use super::guard;
+use super::parse::{self, ast};
+use super::table::{CommandTable, Site};
+use super::variables::{Known, Variables};
+use super::word::Word;
+
+/// How many simple commands are judged before the rest is left unread: loops in loops are walked more than once.
+const MAX_WORK: usize = 4000;
+/// How often a loop is walked until what is known of variables no longer changes.
+const MAX_ROUNDS: usize = 3;
+
+/// Where the text that is being walked stands in the whole.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// It begins at this byte of the whole, and runs on as there.
+    At(usize),
+    /// It is not in the whole as it is; it comes from here.
+    Within(Span),
+}
+
+/// One walk over one text and the texts in it.
+pub(super) struct Walk<'t> {
+    pub(super) table: &'t CommandTable,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) commands: Vec<SimpleCommand>,
+    requires: Vec<Requirement>,
+    pub(super) variables: Variables,
+    /// The functions that the text defines; whether that is certain.
+    pub(super) functions: HashMap<String, bool>,
+    /// How many texts stand in one another.
+    nesting: usize,
+    /// Whether what is walked may not run at all.
+    conditional: usize,
+    work: usize,
+    origin: Origin,
+    /// The byte at which each character of the current text begins, if they differ.
+    offsets: Option<Vec<usize>>,
+    length: usize,
+}
+
+impl<'t> Walk<'t> {
+    pub(super) fn new(table: &'t CommandTable) -> Self {
+        Self {
+            table,
+            reasons: Vec::new(),
+            commands: Vec::new(),
+            requires: Vec::new(),
+            variables: Variables::default(),
+            functions: HashMap::new(),
+            nesting: 0,
+            conditional: 0,
+            work: 0,
+            origin: Origin::At(0),
+            offsets: None,
+            length: 0,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Analysis {
+        let order = |reason: &Reason| (reason.span.start, reason.span.end);
+        self.reasons.sort_by_key(order);
+        let mut seen: Vec<Reason> = Vec::with_capacity(self.reasons.len());
+        for reason in self.reasons {
+            if !seen.contains(&reason) {
+                seen.push(reason);
+            }
+        }
+        let mut effects: Vec<Effect> = seen.iter().map(|reason| reason.effect).collect();
+        effects.extend(self.commands.iter().map(|command| command.effect));
+        effects.sort_unstable();
+        effects.dedup();
+        if effects.is_empty() {
+            effects.push(Effect::ReadOnly);
+        }
+        Analysis {
+            effect: effects.last().copied().unwrap_or(Effect::Unknown),
+            effects,
+            reasons: seen,
+            commands: self.commands,
+            requires: self.requires,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, code: ReasonCode, span: Span, subject: &str) {
+        self.reasons.push(Reason::new(code, Effect::Unknown, span, subject));
+    }
+
+    /// The stretch of the whole for one of the current text.
+    fn span_of(&self, start: usize, end: usize) -> Span {
+        match self.origin {
+            Origin::Within(span) => span,
+            Origin::At(base) => {
+                let byte = |index: usize| match &self.offsets {
+                    Some(offsets) => offsets.get(index).copied().unwrap_or(self.length),
+                    None => index.min(self.length),
+                };
+                Span { start: base + byte(start), end: base + byte(end.max(start)) }
+            }
+        }
+    }
+
+    fn location(&self, location: Option<&parse::SourceSpan>) -> Span {
+        match location {
+            Some(location) => self.span_of(location.start.index, location.end.index),
+            None => self.whole(),
+        }
+    }
+
+    fn whole(&self) -> Span {
+        match self.origin {
+            Origin::Within(span) => span,
+            Origin::At(base) => Span { start: base, end: base + self.length },
+        }
+    }
+
+    /// Where something stands that the parser gives a place.
+    pub(super) fn place(&self, location: &parse::SourceSpan) -> Span {
+        self.location(Some(location))
+    }
+
+    pub(super) fn word_span(&self, word: &ast::Word) -> Span {
+        self.location(word.loc.as_ref())
+    }
+
+    /// Walks a text.
+    pub(super) fn read(&mut self, text: &str, origin: Origin) {
+        let offsets = (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).collect());
+        let outer = (
+            std::mem::replace(&mut self.origin, origin),
+            std::mem::replace(&mut self.offsets, offsets),
+            std::mem::replace(&mut self.length, text.len()),
+        );
+        self.nesting += 1;
+        if self.nesting > guard::MAX_DEPTH {
+            self.refuse(ReasonCode::TooDeep, self.whole(), "");
+        } else if let Err((code, span)) = guard::check(text) {
+            let span = match self.origin {
+                Origin::Within(outer) => outer,
+                Origin::At(base) => Span { start: base + span.start, end: base + span.end },
+            };
+            self.refuse(code, span, "");
+        } else {
+            match parse::program(text) {
+                Some(program) => {
+                    for list in &program.complete_commands {
+                        self.list(list);
+                    }
+                }
+                None => self.refuse(ReasonCode::NotParsed, self.whole(), ""),
+            }
+        }
+        self.nesting -= 1;
+        (self.origin, self.offsets, self.length) = outer;
+    }
+
+    /// The commands of a substitution. `start`: where its text begins in the word `raw`, which stands at `span`.
+    pub(super) fn substitution(&mut self, text: &str, raw: &str, start: usize, span: Span) -> Known {
+        // A comment may hold the bracket at which the parser believes the substitution ends.
+        if has_comment(text) {
+            self.refuse(ReasonCode::NotParsed, span, "#");
+        }
+        let exact = raw.len() == span.end - span.start && raw.get(start..start + text.len()) == Some(text);
+        let origin = if exact && matches!(self.origin, Origin::At(_)) {
+            Origin::At(span.start + start)
+        } else {
+            Origin::Within(span)
+        };
+        let variables = self.variables.clone();
+        let functions = self.functions.clone();
+        let first = self.commands.len();
+        self.read(text, origin);
+        self.variables = variables;
+        self.functions = functions;
+        super::output::of(text, &self.commands[first..])
+    }
+
+    fn list(&mut self, list: &ast::CompoundList) {
+        for ast::CompoundListItem(and_or, separator) in &list.0 {
+            if matches!(separator, ast::SeparatorOperator::Async) {
+                self.refuse(ReasonCode::Background, self.and_or_span(and_or), "&");
+            }
+            self.and_or(and_or);
+        }
+    }
+
+    fn and_or_span(&self, and_or: &ast::AndOrList) -> Span {
+        use parse::SourceLocation;
+        self.location(and_or.location().as_ref())
+    }
+
+    fn and_or(&mut self, and_or: &ast::AndOrList) {
+        self.pipeline(&and_or.first);
+        for next in &and_or.additional {
+            let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
+            self.perhaps(|walk| walk.pipeline(pipeline));
+        }
+    }
+
+    /// Walks what may not run.
+    fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
+        let before = self.variables.clone();
+        self.conditional += 1;
+        walk(self);
+        self.conditional -= 1;
+        if self.variables != before {
+            self.variables.join(&before);
+        }
+    }
+
+    /// Walks what runs in a shell of its own.
+    fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
+        let variables = self.variables.clone();
+        let functions = self.functions.clone();
+        walk(self);
+        self.variables = variables;
+        self.functions = functions;
+    }
+
+    /// Walks what may run any number of times, until what is known of variables no longer changes.
+    fn repeatedly(&mut self, mut walk: impl FnMut(&mut Self)) {
+        self.conditional += 1;
+        let mark = (self.reasons.len(), self.commands.len());
+        let before = self.variables.clone();
+        for round in 0.. {
+            let start = self.variables.clone();
+            walk(self);
+            self.variables.join(&start);
+            if self.variables == start {
+                break;
+            }
+            if round == MAX_ROUNDS {
+                // What it settles on is not found: then nothing is known.
+                self.variables.forget();
+            }
+            if round > MAX_ROUNDS {
+                break;
+            }
+            self.reasons.truncate(mark.0);
+            self.commands.truncate(mark.1);
+        }
+        self.variables.join(&before);
+        self.conditional -= 1;
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) {
+        if let [command] = pipeline.seq.as_slice() {
+            self.command_of(command);
+        } else {
+            for command in &pipeline.seq {
+                self.apart(|walk| walk.command_of(command));
+            }
+        }
+    }
+
+    fn command_of(&mut self, command: &ast::Command) {
+        match command {
+            ast::Command::Simple(simple) => self.simple(simple),
+            ast::Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                self.redirect_list(redirects.as_ref());
+            }
+            ast::Command::Function(definition) => self.function(definition),
+            ast::Command::ExtendedTest(test, redirects) => {
+                self.extended_test(&test.expr);
+                self.redirect_list(redirects.as_ref());
+            }
+        }
+    }
+
+    fn redirect_list(&mut self, redirects: Option<&ast::RedirectList>) {
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            let target = self.redirect(redirect);
+            if let Some(target) = target {
+                self.lone_redirect(target);
+            }
+        }
+    }
+
+    /// A redirection of a whole construct: rules about files have to see it.
+    pub(super) fn lone_redirect(&mut self, target: (Redirect, Option<String>)) {
+        let effect = if target.0 == Redirect::Write { Effect::Writes } else { Effect::ReadOnly };
+        let span = self.whole();
+        self.commands.push(SimpleCommand { span, words: vec![], subject: vec![], redirects: vec![target], effect });
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand) {
+        use ast::CompoundCommand as Compound;
+        match compound {
+            Compound::Arithmetic(command) => {
+                let span = self.location(Some(&command.loc));
+                self.arithmetic(&command.expr.value, span);
+            }
+            Compound::ArithmeticForClause(clause) => {
+                let span = self.location(Some(&clause.loc));
+                if let Some(expression) = &clause.initializer {
+                    self.arithmetic(&expression.value, span);
+                }
+                self.repeatedly(|walk| {
+                    for expression in [&clause.condition, &clause.updater].into_iter().flatten() {
+                        walk.arithmetic(&expression.value, span);
+                    }
+                    walk.list(&clause.body.list);
+                });
+            }
+            Compound::BraceGroup(group) => self.list(&group.list),
+            Compound::Subshell(subshell) => self.subshell(subshell),
+            Compound::ForClause(clause) => self.for_loop(clause),
+            Compound::CaseClause(clause) => self.case(clause),
+            Compound::IfClause(clause) => {
+                self.list(&clause.condition);
+                self.perhaps(|walk| walk.list(&clause.then));
+                for branch in clause.elses.iter().flatten() {
+                    self.perhaps(|walk| {
+                        if let Some(condition) = &branch.condition {
+                            walk.list(condition);
+                        }
+                        walk.list(&branch.body);
+                    });
+                }
+            }
+            Compound::WhileClause(clause) | Compound::UntilClause(clause) => self.repeatedly(|walk| {
+                walk.list(&clause.0);
+                walk.list(&clause.1.list);
+            }),
+            Compound::Coprocess(coprocess) => {
+                let span = self.location(Some(&coprocess.loc));
+                self.refuse(ReasonCode::Background, span, "coproc");
+                self.apart(|walk| walk.command_of(&coprocess.body));
+            }
+        }
+    }
+
+    pub(super) fn subshell(&mut self, shell: &ast::SubshellCommand) {
+        self.apart(|walk| walk.list(&shell.list));
+    }
+
+    fn for_loop(&mut self, clause: &ast::ForClauseCommand) {
+        let span = self.location(Some(&clause.loc));
+        let name = clause.variable_name.as_str();
+        let mut values = Vec::new();
+        match &clause.values {
+            Some(list) => {
+                for value in list {
+                    let place = self.word_span(value);
+                    self.words(&value.value, place, &mut values);
+                }
+            }
+            None => values.push(Word {
+                raw: "$@".into(),
+                span,
+                value: super::word::Value::Dynamic { prefix: String::new(), splits: true },
+            }),
+        }
+        self.check_name(name, span);
+        let known: Vec<Known> = values.iter().map(for_value).collect();
+        if known.iter().all(|value| matches!(value, Known::Text(_))) && known.len() <= 8 && self.work < MAX_WORK / 8 {
+            // Each round for itself: then what a word becomes is known exactly.
+            self.conditional += 1;
+            let before = self.variables.clone();
+            for value in known {
+                self.variables.set(name, value);
+                self.list(&clause.body.list);
+            }
+            self.variables.join(&before);
+            self.conditional -= 1;
+            return;
+        }
+        let all_numbers = known.iter().all(Known::is_number);
+        let mut joined = known.first().cloned().unwrap_or(Known::Text(String::new()));
+        for value in &known {
+            joined = if all_numbers { Known::Number } else { join(&joined, value) };
+        }
+        self.repeatedly(|walk| {
+            walk.variables.set(name, joined.clone());
+            walk.list(&clause.body.list);
+        });
+    }
+
+    fn case(&mut self, clause: &ast::CaseClauseCommand) {
+        let span = self.word_span(&clause.value);
+        let _ = self.build(&clause.value.value, span, Reading::Pattern);
+        for item in &clause.cases {
+            for pattern in &item.patterns {
+                let span = self.word_span(pattern);
+                let _ = self.build(&pattern.value, span, Reading::Pattern);
+            }
+            if let Some(list) = &item.cmd {
+                self.perhaps(|walk| walk.list(list));
+            }
+        }
+    }
+
+    fn function(&mut self, definition: &ast::FunctionDefinition) {
+        let name = definition.fname.value.clone();
+        let certain = self.conditional == 0;
+        // Whoever calls it may have set anything by then. Its own name is known inside.
+        self.functions.insert(name, certain);
+        let before = self.variables.clone();
+        self.variables = Variables::of_others(true);
+        self.conditional += 1;
+        self.compound(&definition.body.0);
+        self.redirect_list(definition.body.1.as_ref());
+        self.conditional -= 1;
+        let inside = std::mem::replace(&mut self.variables, before);
+        self.variables.may_be_set_by(&inside);
+    }
+
+    /// One more simple command; false once there were too many.
+    pub(super) fn works(&mut self, span: Span) -> bool {
+        self.work += 1;
+        if self.work == MAX_WORK {
+            self.refuse(ReasonCode::TooDeep, span, "");
+        }
+        self.work < MAX_WORK
+    }
+
+    pub(super) fn certain_function(&self, name: &str) -> Option<bool> {
+        self.functions.get(name).copied()
+    }
+}
+
+/// What a loop's variable holds for one word of its list.
+fn for_value(word: &Word) -> Known {
+    match &word.value {
+        super::word::Value::Static { text } => Known::Text(text.clone()),
+        super::word::Value::Dynamic { prefix, splits: false } if is_glob(&word.raw) => Known::File(prefix.clone()),
+        super::word::Value::Dynamic { prefix, splits: false } => Known::Anything(prefix.clone()),
+        super::word::Value::Dynamic { .. } => Known::Anything(String::new()),
+    }
+}
+
+/// Whether a word is a pattern for files and nothing else.
+fn is_glob(raw: &str) -> bool {
+    raw.contains(['*', '?', '[']) && !raw.contains(['$', '`', '\'', '"', '\\', '{'])
+}
+
+fn join(one: &Known, other: &Known) -> Known {
+    let mut before = Variables::default();
+    before.set("value", one.clone());
+    let mut after = Variables::default();
+    after.set("value", other.clone());
+    before.join(&after);
+    before.get("value").unwrap_or(Known::Anything(String::new()))
+}
+
+/// Whether a `#` begins a word of the text, or a quoted part of it: which of both is not worth a guess.
+fn has_comment(text: &str) -> bool {
+    let begins = |before: u8| matches!(before, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'`');
+    let bytes = text.as_bytes();
+    (0..bytes.len()).any(|at| bytes[at] == b'#' && (at == 0 || begins(bytes[at - 1])))
+}
+
+impl Site for Walk<'_> {
+    fn found(&mut self, reason: Reason) {
+        self.reasons.push(reason);
+    }
+
+    fn requires(&mut self, requirement: Requirement) {
+        if !self.requires.contains(&requirement) {
+            self.requires.push(requirement);
+        }
+    }
+
+    fn command(&mut self, words: &[Word]) {
+        self.judge(words, Vec::new());
+    }
+
+    fn text(&mut self, text: &str, span: Span) {
+        self.apart(|walk| {
+            // A shell of its own: of variables it has what is exported, of functions nothing.
+            walk.variables = Variables::of_others(false);
+            walk.functions.clear();
+            walk.read(text, Origin::Within(span));
+        });
+    }
+}
