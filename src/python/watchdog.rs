@@ -397,9 +397,10 @@ fn watch() {
             for slot in &due {
                 fire(py, slot, Fired::Deadline);
             }
-            if let Some((slot, _)) = &holder {
+            if let Some((slot, word)) = &holder {
                 let held = held_back(py);
-                if held.is_some() && held != known {
+                // The function may have returned while this was found out; then the loop has delivered the interrupt.
+                if held.is_some() && held != known && slot.word.load(Ordering::SeqCst) == *word {
                     known = held;
                     fire(py, slot, Fired::Interrupt);
                 }
