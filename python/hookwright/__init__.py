@@ -41,10 +41,13 @@ if TYPE_CHECKING:
         TurnStart,
     )
     from ._explain import Explanation, HookExplanation
+    from ._gates import PermissionRules, PlanGate, ReviewGate
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
         Change,
+        Decision,
+        Denial,
         HookEvent,
         HookResult,
         HookRun,
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
     )
     from ._replay import ReplayDifference, ReplayReport
     from ._stats import ChainStats, HookStats
+    from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
         ConfigError,
@@ -98,15 +102,17 @@ _HOMES = {
         "TurnStart",
     ),
     "._explain": ("Explanation", "HookExplanation"),
+    "._gates": ("PermissionRules", "PlanGate", "ReviewGate"),
     "._load": ("LoadReport",),
     "._models": ("FunctionModel", "Scripted", "Step"),
     "._native": (
-        "Change", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording", "Reply", "Request",
-        "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool", "allow", "ask",
-        "retry", "skip", "stop", "warn", "workspace_tools",
+        "Change", "Decision", "Denial", "HookEvent", "HookResult", "HookRun", "Message", "Outcome", "Recording",
+        "Reply", "Request", "RunEvent", "RunResult", "Session", "ToolCall", "ToolRun", "Usage", "WorkspaceTool",
+        "allow", "ask", "retry", "skip", "stop", "warn", "workspace_tools",
     ),
     "._replay": ("ReplayDifference", "ReplayReport"),
     "._stats": ("ChainStats", "HookStats"),
+    "._terminal": ("TerminalApprover",),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "ConfigError", "ConfigProblem", "HookError", "HookTimeout", "HookwrightError", "ModelError",
@@ -126,6 +132,8 @@ __all__ = [
     "ConfigError",
     "ConfigProblem",
     "Context",
+    "Decision",
+    "Denial",
     "Event",
     "Explanation",
     "FunctionModel",
@@ -148,6 +156,8 @@ __all__ = [
     "Outcome",
     "PermissionDecided",
     "PermissionRequest",
+    "PermissionRules",
+    "PlanGate",
     "PostAutoCompact",
     "PostLlmResponse",
     "PostMicroCompact",
@@ -166,6 +176,7 @@ __all__ = [
     "ReplayReport",
     "Reply",
     "Request",
+    "ReviewGate",
     "RunEvent",
     "RunResult",
     "RunStream",
@@ -182,6 +193,7 @@ __all__ = [
     "TeammateEnd",
     "TeammateIdle",
     "TeammateStart",
+    "TerminalApprover",
     "TextDelta",
     "Tool",
     "ToolCall",

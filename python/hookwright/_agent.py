@@ -9,7 +9,7 @@ import difflib
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,10 @@ class ApprovalRequest:
         reason: why a hook or rule asked.
         call_id: the call.
         agent: the agent that wants to make it.
+        suggested_rule: the rule that lets such calls through from now on if the answer is ``"always"``; ``None`` where
+            there is no rule that would let nothing else through.
+        timeout: seconds until nobody waits for the answer any more; the call is then denied.
+        over: set when nobody waits any more, so that an approver that still asks can stop.
     """
 
     __module__ = "hookwright"
@@ -53,6 +57,9 @@ class ApprovalRequest:
     reason: str
     call_id: str
     agent: str
+    suggested_rule: str | None = None
+    timeout: float | None = None
+    over: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
 
 class RunStream:
@@ -132,8 +139,9 @@ class Agent:
         system: the system prompt.
         name: the agent's name in events.
         session: where its conversation is kept; in memory by default. A path opens or makes a session there.
-        approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``False``, or
-            ``(False, "why")``; sync or async. Without one, such calls are denied.
+        approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``"always"`` (by the
+            suggested rule from now on), ``False``, or ``(False, "why")``; sync or async. `TerminalApprover` asks on the
+            terminal. Without one, such calls are denied.
         approval_timeout: seconds to wait for it; then the call is denied.
         cwd: the working directory that hooks run in and that hooks and tools are told; the session's by default.
             Workspace tools work in their own root.
@@ -389,7 +397,7 @@ class Agent:
                 parent=None,
                 model=self.model.name,
                 system=self.system,
-                tools=[(entry.name, entry.description, entry.schema, entry.parallel) for entry in self.tools],
+                tools=[_described(entry) for entry in self.tools],
                 chain=self.hooks,
                 session=session,
                 cwd=self.cwd,
@@ -434,8 +442,10 @@ class Agent:
             raise ModelError(reason, result=result) from work.model_error
         return result
 
-    def _approval_request(self, call: Any, reason: str) -> ApprovalRequest:
-        return ApprovalRequest(call.name, call.arguments, reason, call.id, self.name)
+    def _approval_request(
+        self, call: Any, reason: str, suggested_rule: str | None, timeout: float | None
+    ) -> ApprovalRequest:
+        return ApprovalRequest(call.name, call.arguments, reason, call.id, self.name, suggested_rule, timeout)
 
     def __repr__(self) -> str:
         tools = ", ".join(entry.name for entry in self.tools) or "no tools"
@@ -469,6 +479,12 @@ def _as_tool(entry: Any) -> Any:
     if isinstance(entry, (list, tuple)):
         raise TypeError("a list of tools stands among the tools; unpack it: tools=[*hw.workspace_tools(...), ...]")
     raise TypeError(f"a tool is a function, a Tool or a workspace tool, not {entry!r}")
+
+
+def _described(entry: Any) -> tuple[Any, ...]:
+    """A tool as turns need to know it. The effect comes from here and not from what a model says."""
+    effect = entry.effect_of if callable(entry.effect) else entry.effect
+    return entry.name, entry.description, entry.schema, entry.parallel, effect, getattr(entry, "root", None)
 
 
 def _refuse_doubles(tools: tuple[Any, ...]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from . import _lifecycle, _native  # noqa: F401 (the first takes care of fork and exit)
 from ._explain import Explanation, HookExplanation
 from ._functions import is_coroutine_function, same_function, source_of
+from ._gates import Gate
 from ._load import Loaded, LoadReport, load
 from ._replay import ReplayReport, report
 from ._stats import ChainStats, HookStats
@@ -139,6 +140,7 @@ class HookChain(_native.HookChain):
         self._functions: dict[str, Any] = {}
         self._identities: dict[str, Any] = {}
         self._shells: dict[str, ShellHook] = {}
+        self._gates: dict[str, Gate] = {}
         self._loaded = Loaded()
 
     def run(self, event: str, /, **fields: Any) -> _native.Outcome:
@@ -221,7 +223,18 @@ class HookChain(_native.HookChain):
         return register
 
     def add(self, hook: Any, *events: str | Sequence[str], **options: Any) -> Any:
-        """Adds a `ShellHook`, or a callable with the events and options of `on`. Returns what was added."""
+        """Adds a `ShellHook`, a gate such as `ReviewGate`, or a callable with the events and options of `on`.
+
+        A gate takes the options ``name``, ``order``, ``level``, ``shadow``, ``enabled`` and the filters of `on`.
+
+        Returns:
+            What was added.
+        """
+        if isinstance(hook, Gate):
+            if events:
+                raise HookError(f"a {type(hook).__name__} knows its events itself; leave them out of add(...)")
+            self._add_builtin_gate(hook, options)
+            return hook
         if isinstance(hook, ShellHook):
             if events or options:
                 raise HookError("a ShellHook brings its events and options itself; leave them out of add(...)")
@@ -230,6 +243,28 @@ class HookChain(_native.HookChain):
         if not callable(hook):
             raise HookError(f"{hook!r} is neither a function nor a ShellHook")
         return self.on(*events, **options)(hook)
+
+    def _add_builtin_gate(self, gate: Gate, options: dict[str, Any]) -> None:
+        known = {"name", "order", "level", "shadow", "enabled", *_FILTERS}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            raise HookError(
+                f"a {type(gate).__name__} takes no option {unknown[0]!r}; it takes {', '.join(sorted(known))}"
+            )
+        name = options.get("name") or gate._default_name
+        before = self._gates.get(name)
+        again = before is not None and type(before) is type(gate) and before._parts == gate._parts
+        if before is not None and not again:
+            raise HookError(
+                f"this chain has a gate {name!r} that is made otherwise",
+                hint=f"take it out with hooks.remove({name!r}), or give this one another name: add(..., name=...)",
+            )
+        chosen = {key: value for key, value in options.items() if value is not None}
+        source = f"hookwright:{type(gate).__name__}"
+        self._add_gate(
+            gate._native, again, {**chosen, "name": name, "events": ["pre_tool_execution"], "source": source}
+        )
+        self._gates[name] = gate
 
     def _add_function(
         self, function: Any, events: list[str], name: str | None, isolate: str | None, options: dict[str, Any]
@@ -294,7 +329,7 @@ class HookChain(_native.HookChain):
         )
         self._shells[name] = hook
 
-    def remove(self, hook: str | Callable[..., Any]) -> None:
+    def remove(self, hook: str | Callable[..., Any] | Gate) -> None:
         """Takes a hook out, by name or by function; from the next dispatch on it no longer runs.
 
         Raises:
@@ -304,19 +339,23 @@ class HookChain(_native.HookChain):
         self._remove(name)
         self._functions.pop(name, None)
         self._shells.pop(name, None)
+        self._gates.pop(name, None)
         self._loaded.functions.pop(name, None)
 
-    def enable(self, hook: str | Callable[..., Any]) -> None:
+    def enable(self, hook: str | Callable[..., Any] | Gate) -> None:
         """Switches a hook on, from the next dispatch on."""
         self._set_enabled(self._name_of(hook), True)
 
-    def disable(self, hook: str | Callable[..., Any]) -> None:
+    def disable(self, hook: str | Callable[..., Any] | Gate) -> None:
         """Switches a hook off, from the next dispatch on; it is recorded as ``disabled``."""
         self._set_enabled(self._name_of(hook), False)
 
-    def _name_of(self, hook: str | Callable[..., Any]) -> str:
+    def _name_of(self, hook: str | Callable[..., Any] | Gate) -> str:
         if isinstance(hook, str):
             return hook
+        for name, gate in self._gates.items():
+            if gate is hook:
+                return name
         registered = ((name, function) for name, (function, _) in self._functions.items())
         for name, function in (*registered, *self._loaded.functions.items()):
             if function is hook or function == hook:
@@ -332,9 +371,9 @@ class HookChain(_native.HookChain):
     def override(
         self,
         *,
-        disable: Iterable[str | Callable[..., Any]] = (),
-        enable: Iterable[str | Callable[..., Any]] = (),
-        add: Iterable[ShellHook] = (),
+        disable: Iterable[str | Callable[..., Any] | Gate] = (),
+        enable: Iterable[str | Callable[..., Any] | Gate] = (),
+        add: Iterable[ShellHook | Gate] = (),
     ) -> Iterator[HookChain]:
         """Changes the chain for the length of a ``with`` block and puts everything back as it was.
 
@@ -350,7 +389,7 @@ class HookChain(_native.HookChain):
         """
         snapshot = self._snapshot()
         functions, shells, loaded = dict(self._functions), dict(self._shells), self._loaded.copy()
-        identities = dict(self._identities)
+        identities, gates = dict(self._identities), dict(self._gates)
         try:
             for hook in disable:
                 self.disable(hook)
@@ -362,14 +401,14 @@ class HookChain(_native.HookChain):
         finally:
             self._restore(snapshot)
             self._functions, self._shells, self._loaded = functions, shells, loaded
-            self._identities = identities
+            self._identities, self._gates = identities, gates
 
     def copy(self) -> HookChain:
         """A chain of its own with the same hooks."""
         other = HookChain(budget=self.budget, shadow=self.shadow)
         other._copy_from(self)
         other._functions, other._shells = dict(self._functions), dict(self._shells)
-        other._identities = dict(self._identities)
+        other._identities, other._gates = dict(self._identities), dict(self._gates)
         other._loaded = self._loaded.copy()
         return other
 

@@ -148,8 +148,7 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
             work.model_error = failed.error
             return turn.failed(failed.error, False)
         return turn.reply(reply, False) if ended else turn.out_of_time(False)
-    call, reason = payload
-    answer, why = await _approve(work, call, reason)
+    answer, why = await _approve(work, *payload)
     return turn.approval(answer, why, False)
 
 
@@ -316,19 +315,21 @@ async def _await_native(
     return True, call.take()
 
 
-async def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]:
+async def _approve(work: Work, call: Any, reason: str, suggested_rule: str | None) -> tuple[str, str | None]:
     agent = work.agent
     approver = agent.approver
     if approver is None:
         return "nobody", None
-    request = agent._approval_request(call, reason)
     seconds = work.seconds(agent.approval_timeout)
+    request = agent._approval_request(call, reason, suggested_rule, seconds)
     try:
         ended, answer = await _elsewhere(
             approver, (request,), is_async=is_coroutine_function(approver), seconds=seconds
         )
     except Failed as failed:
         return failed_decision(failed.error)
+    finally:
+        request.over.set()
     return decision(answer) if ended else ("late", None)
 
 

@@ -67,8 +67,7 @@ def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
             work.model_error = failed.error
             return functools.partial(turn.failed, failed.error, True)
         return functools.partial(turn.reply, reply, True) if ended else functools.partial(turn.out_of_time, True)
-    call, reason = payload
-    answer, why = _approve(work, call, reason)
+    answer, why = _approve(work, *payload)
     return functools.partial(turn.approval, answer, why, True)
 
 
@@ -89,19 +88,20 @@ def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
     return True, task.value()
 
 
-def _approve(work: Work, call: Any, reason: str) -> tuple[str, str | None]:
+def _approve(work: Work, call: Any, reason: str, suggested_rule: str | None) -> tuple[str, str | None]:
     agent = work.agent
     approver = agent.approver
     if approver is None:
         return "nobody", None
-    request = agent._approval_request(call, reason)
+    seconds = work.seconds(agent.approval_timeout)
+    request = agent._approval_request(call, reason, suggested_rule, seconds)
     task = _Elsewhere(lambda: approver(request), is_async=is_coroutine_function(approver))
-    if not task.wait(work, work.seconds(agent.approval_timeout)):
-        return "late", None
     try:
-        return decision(task.value())
+        return decision(task.value()) if task.wait(work, seconds) else ("late", None)
     except Failed as failed:
         return failed_decision(failed.error)
+    finally:
+        request.over.set()
 
 
 def _run_calls(work: Work, calls: Sequence[Call]) -> tuple[list[CallAnswer], BaseException | None]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The folders of a project in which its modules are looked for; trust covers the same ones.
 _MODULE_FOLDERS = ("", "src", "python")
+#: The name of the gate that permission rules in the files become.
+_PERMISSIONS = "permissions"
 #: How many files an error names before it only counts them.
 _NAMED_FILES = 10
 
@@ -96,11 +98,13 @@ def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict:
     if refusal is None:
         additions, missing = _with_functions(configuration)
         problems = _in_order([*problems, *missing], configuration.files)
+    gate, malformed = (None, []) if refusal is not None else _permissions(configuration)
+    problems = _in_order([*problems, *malformed], configuration.files)
     if problems and strict:
         raise ConfigError(problems=problems)
     if refusal is not None:
         raise refusal
-    refused = _exchange(chain, configuration, registered, additions, strict)
+    refused = _exchange(chain, configuration, registered, additions, gate, strict)
     if refused and strict:
         raise ConfigError(problems=refused)
     return LoadReport(
@@ -117,6 +121,7 @@ def _exchange(
     configuration: _native.Configuration,
     registered: list[tuple[str, str]],
     additions: list[tuple[_native.HookDefinition, tuple[Callable[..., Any], str] | None]],
+    gate: _native.Gate | None,
     strict: bool,
 ) -> list[ConfigProblem]:
     """Puts what was read in the place of what an earlier load put in. Returns what the chain refuses."""
@@ -129,20 +134,53 @@ def _exchange(
     if before.budget is not None and chain.budget == before.budget[1]:
         usual = before.budget[0]
     budget = usual if configuration.budget is None else configuration.budget
-    refused = chain._exchange(list(before.functions), additions, (sorted(enable), sorted(disable)), budget, strict)
-    problems = [ConfigProblem(*additions[index][0].problem(message, None)) for index, message in refused]
+    named = None if gate is None else (gate, _PERMISSIONS)
+    switch = (sorted(enable), sorted(disable))
+    refused = chain._exchange(list(before.functions), additions, named, switch, budget, strict)
+    problems = [_refused(configuration, additions, index, message) for index, message in refused]
     if not (problems and strict):
         left_out = {index for index, _ in refused}
+        functions = {
+            definition.name: function and function[0]
+            for index, (definition, function) in enumerate(additions)
+            if index not in left_out
+        }
+        if named is not None and len(additions) not in left_out:
+            functions[_PERMISSIONS] = None
         chain._loaded = Loaded(
-            {
-                definition.name: function and function[0]
-                for index, (definition, function) in enumerate(additions)
-                if index not in left_out
-            },
+            functions,
             disable | (before.disabled & off),
             None if configuration.budget is None else (usual, configuration.budget),
         )
     return problems
+
+
+def _refused(
+    configuration: _native.Configuration,
+    additions: Sequence[tuple[_native.HookDefinition, Any]],
+    index: int,
+    message: str,
+) -> ConfigProblem:
+    if index < len(additions):
+        return ConfigProblem(*additions[index][0].problem(message, None))
+    file, line, column, _, _ = configuration.rules[0][3]
+    return ConfigProblem(file, line, column, message, "the permissions of the files are a gate of this name")
+
+
+def _permissions(configuration: _native.Configuration) -> tuple[_native.Gate | None, list[ConfigProblem]]:
+    """The gate of the permission rules in the files, and the rules that cannot be read."""
+    problems = []
+    levels: dict[str, dict[str, list[str]]] = {}
+    for name, level, rule, (file, line, column, _, _) in configuration.rules:
+        mistake = _native.check_rule(rule)
+        if mistake is None:
+            levels.setdefault(level, {"allow": [], "ask": [], "deny": []})[name].append(rule)
+        else:
+            problems.append(ConfigProblem(file, line, column, f"permission rule {rule!r}: {mistake}"))
+    if not levels:
+        return None, problems
+    lists = [(level, rules["allow"], rules["ask"], rules["deny"]) for level, rules in levels.items()]
+    return _native.Gate.permissions(lists, "ask", "en"), problems
 
 
 def _in_order(problems: list[ConfigProblem], files: list[str]) -> list[ConfigProblem]:

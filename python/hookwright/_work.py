@@ -130,6 +130,8 @@ def decision(answer: Any) -> tuple[str, str | None]:
     """What an approver's answer means. Anything that is not clearly a yes is a no."""
     if answer is True or answer == "allow":
         return "allow", None
+    if answer == "always":
+        return "always", None
     if isinstance(answer, tuple) and len(answer) == 2:
         verdict, why = answer
         return decision(verdict)[0], str(why)

@@ -47,6 +47,10 @@ where
         Box::pin(std::future::ready(reply))
     }
 
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

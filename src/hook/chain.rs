@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 
 use super::context::{EventContext, Fields, Scope};
 use super::dispatch::{Abort, Dispatch};
-use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookMeta, Lineup, OnError, Role};
+use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookKind, HookMeta, Lineup, OnError, Role};
 use super::event::{Event, Field};
 use super::moment::Moment;
 use super::outcome::Outcome;
@@ -440,8 +440,13 @@ fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
             }
         }
     }
-    match meta.events.iter().find(|event| event.spec().denial().is_none()) {
-        Some(event) if meta.role == Role::Gate => Err(RegistrationError::GateOnNotify { name, event: *event }),
+    let notifies = |event: &&Event| event.spec().denial().is_none();
+    // A gate of our own may listen as well, as long as it also decides.
+    let decides = meta.kind == HookKind::Builtin && !meta.events.iter().all(|event| notifies(&event));
+    match meta.events.iter().find(notifies) {
+        Some(event) if meta.role == Role::Gate && !decides => {
+            Err(RegistrationError::GateOnNotify { name, event: *event })
+        }
         _ => Ok(()),
     }
 }

@@ -40,6 +40,48 @@ pub struct AgentIdentity {
     pub parent: Option<String>,
 }
 
+/// What the host of a chain knows beyond an event. An agent tells it; nothing that a model sends can change it.
+pub trait Host: Send + Sync {
+    /// The mode of the session at this moment, for example `review`.
+    fn mode(&self) -> Option<String>;
+
+    /// The effect that a tool declares for a call with these arguments: a name such as `read` or `write`,
+    /// `unknown` where the tool cannot say, `None` where it declares nothing.
+    fn tool_effect(&self, tool: &str, arguments: &Map<String, Value>) -> Option<String>;
+
+    /// The directory that a tool takes relative paths from, if that is not the session's.
+    fn tool_root(&self, tool: &str) -> Option<PathBuf>;
+}
+
+/// The [`Host`] of an event; nobody outside an agent.
+#[derive(Clone, Default)]
+pub struct HostHandle(Option<Arc<dyn Host>>);
+
+impl HostHandle {
+    /// Events of this host.
+    pub fn new(host: Arc<dyn Host>) -> Self {
+        HostHandle(Some(host))
+    }
+}
+
+impl PartialEq for HostHandle {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(host), Some(other)) => Arc::ptr_eq(host, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for HostHandle {}
+
+impl std::fmt::Debug for HostHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Host" } else { "no host" })
+    }
+}
+
 /// The common fields of an event that stay the same through a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
@@ -53,6 +95,10 @@ pub struct Scope {
     pub cwd: PathBuf,
     /// How many times a hook has already sent this turn back.
     pub continuation: u32,
+    /// The mode of the session where there is no host to ask for it.
+    pub mode: Option<String>,
+    /// Whom to ask for what the event does not say.
+    pub host: HostHandle,
 }
 
 /// One event as one hook sees it. Immutable: a change makes a new context that shares the unchanged fields.
@@ -137,13 +183,49 @@ impl EventContext {
     /// The same occurrence with some fields replaced.
     pub fn with_fields(&self, changes: impl IntoIterator<Item = (Field, Payload)>) -> Self {
         let mut fields = self.fields().to_vec();
+        let mut arguments_changed = false;
         for (field, value) in changes {
+            arguments_changed |= field == Field::ToolArguments;
             match fields.iter_mut().find(|(name, _)| *name == field) {
                 Some((_, slot)) => *slot = value,
                 None => fields.push((field, value)),
             }
         }
-        self.derive(fields, self.outcome.clone())
+        let context = self.derive(fields, self.outcome.clone());
+        if arguments_changed { context.with_effect_of_new_arguments() } else { context }
+    }
+
+    /// What a call does may depend on its arguments, so other arguments may make it another effect.
+    fn with_effect_of_new_arguments(self) -> Self {
+        let Some(host) = &self.scope.host.0 else { return self };
+        let (Some(tool), Some(effect)) = (self.tool_name(), self.get(Field::ToolEffect)) else { return self };
+        let new = match self.get(Field::ToolArguments).and_then(|arguments| arguments.json().ok()) {
+            Some(Value::Object(arguments)) => host.tool_effect(tool, arguments),
+            _ => Some("unknown".to_owned()),
+        };
+        if effect.text() == new.as_deref() {
+            return self;
+        }
+        let mut fields = self.fields().to_vec();
+        if let Some((_, slot)) = fields.iter_mut().find(|(field, _)| *field == Field::ToolEffect) {
+            *slot = new.map_or(Value::Null, Value::String).into();
+        }
+        let outcome = self.outcome.clone();
+        self.derive(fields, outcome)
+    }
+
+    /// The mode of the session at this moment, for example `review`; `None` outside one, and for a session in none.
+    pub fn mode(&self) -> Option<String> {
+        match &self.scope.host.0 {
+            Some(host) => host.mode(),
+            None => self.scope.mode.clone(),
+        }
+    }
+
+    /// The directory that a tool takes relative paths from: its own, or else the session's.
+    pub fn tool_root(&self, tool: &str) -> PathBuf {
+        let own = self.scope.host.0.as_ref().and_then(|host| host.tool_root(tool));
+        own.unwrap_or_else(|| self.cwd())
     }
 
     /// The same occurrence as observers see it: with what was decided.
@@ -267,6 +349,9 @@ impl EventContext {
         document.insert("cwd".into(), self.cwd().to_string_lossy().into());
         document.insert("timestamp".into(), self.timestamp().into());
         document.insert("continuation".into(), self.scope.continuation.into());
+        if let Some(mode) = self.mode() {
+            document.insert("mode".into(), mode.into());
+        }
         document.insert("budget_ms".into(), self.budget_ms().into());
         document
     }

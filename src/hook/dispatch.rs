@@ -323,11 +323,13 @@ impl Dispatch {
             self.outcome.system_messages.push(Attributed { hook: name.clone(), text });
         }
         let reason = result.reason;
+        let rules = (result.rule, result.suggested_rule);
         match result.action {
             None => {}
-            Some(Action::Allow) => extra.notes.push(match reason {
-                Some(reason) => format!("allowed: {reason}"),
-                None => "allowed".into(),
+            Some(Action::Allow) => extra.notes.push(match (reason, rules.0) {
+                (Some(reason), _) => format!("allowed: {reason}"),
+                (None, Some(rule)) => format!("allowed by {rule}"),
+                (None, None) => "allowed".into(),
             }),
             Some(Action::Warn) => {
                 let text = reason.unwrap_or_else(|| format!("warning from {name}"));
@@ -339,7 +341,10 @@ impl Dispatch {
             Some(action) => {
                 let verb = if action == Action::Ask { "wants a person to decide" } else { "refused" };
                 let reason = reason.unwrap_or_else(|| format!("{name} {verb}"));
-                self.halt(entry, action, reason, extra);
+                if let Some(rule) = &rules.0 {
+                    extra.notes.push(format!("by the rule {rule}"));
+                }
+                self.halt(entry, action, reason, rules, extra);
                 if !shadow {
                     return RunStatus::Halted;
                 }
@@ -402,11 +407,19 @@ impl Dispatch {
         let spec = self.outcome.context.event.spec();
         let action = if spec.allows(wanted) { Some(wanted) } else { spec.denial() };
         if let Some(action) = action {
-            self.halt(entry, action, reason, extra);
+            self.halt(entry, action, reason, (None, None), extra);
         }
     }
 
-    fn halt(&mut self, entry: &Entry, action: Action, reason: String, extra: &mut RunExtra) {
+    /// `rules`: the one that decided, and the one that would let such calls through.
+    fn halt(
+        &mut self,
+        entry: &Entry,
+        action: Action,
+        reason: String,
+        rules: (Option<String>, Option<String>),
+        extra: &mut RunExtra,
+    ) {
         if self.shadow || entry.meta.shadow {
             extra.would_halt = Some((action, reason));
             return;
@@ -415,6 +428,7 @@ impl Dispatch {
         if self.outcome.action.is_none() || action != Action::Ask {
             self.outcome.action = Some(action);
             self.outcome.reason = Some(reason);
+            (self.outcome.rule, self.outcome.suggested_rule) = rules;
             self.outcome.halted_by = Some(entry.meta.name.clone());
         }
         self.halted |= action != Action::Ask;

@@ -224,6 +224,11 @@ pub trait Hook: Send + Sync {
     /// The same without blocking the thread that polls.
     fn call_async(&self, context: Arc<EventContext>, deadline: Instant) -> BoxFuture<Result<HookReply, HookFailure>>;
 
+    /// Whether [`call`](Self::call) answers at once, so that no driver hands it to another thread.
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     /// For hosts to recognise their own hooks.
     fn as_any(&self) -> &dyn Any;
 

@@ -93,6 +93,7 @@ wire_enum! {
         ToolArguments = "tool_arguments",
         ToolArgumentsJson = "tool_arguments_json",
         ToolCallId = "tool_call_id",
+        ToolEffect = "tool_effect",
         ToolResult = "tool_result",
         SuggestedRule = "suggested_rule",
         Decision = "decision",
@@ -203,7 +204,7 @@ impl Event {
             Event::PreToolBatch => spec(&[ToolCalls], &[], &[Stop], false),
             Event::PostToolBatch => spec(&[ToolCalls], &[AdditionalContext], &[Stop], false),
             Event::PreToolExecution => spec(
-                &[ToolName, ToolArguments, ToolArgumentsJson, ToolCallId],
+                &[ToolName, ToolArguments, ToolArgumentsJson, ToolCallId, ToolEffect],
                 &[ToolArguments, ToolResult],
                 &[Skip, Stop, Ask],
                 false,

@@ -27,7 +27,7 @@ mod histogram;
 
 pub use builtin::FnHook;
 pub use chain::{Exchange, Explanation, HookChain, RegistrationError, Snapshot};
-pub use context::{AgentIdentity, AgentKind, EventContext, FieldSource, Fields, Scope};
+pub use context::{AgentIdentity, AgentKind, EventContext, FieldSource, Fields, Host, HostHandle, Scope};
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
     BoxFuture, Call, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply,

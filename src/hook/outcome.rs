@@ -121,6 +121,10 @@ pub struct Outcome {
     pub reason: Option<String>,
     /// Which hook decided.
     pub halted_by: Option<Arc<str>>,
+    /// The permission rule by which it decided.
+    pub rule: Option<String>,
+    /// With `ask`: the rule that would let such calls through from now on.
+    pub suggested_rule: Option<String>,
     /// What sends the turn back, in order.
     pub retry_feedback: Vec<Attributed>,
     /// What the model sees in addition, in order.
@@ -174,6 +178,8 @@ impl Outcome {
             action: None,
             reason: None,
             halted_by: None,
+            rule: None,
+            suggested_rule: None,
             retry_feedback: Vec::new(),
             additional_context: Vec::new(),
             system_messages: Vec::new(),
@@ -250,7 +256,7 @@ impl Outcome {
                 "after": shown(change.field, &change.after),
             })
         });
-        json!({
+        let mut summary = json!({
             "action": self.action,
             "reason": self.reason,
             "halted_by": self.halted_by.as_deref(),
@@ -261,7 +267,13 @@ impl Outcome {
             "changes": changes.collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(),
             "ms": milliseconds(self.elapsed),
-        })
+        });
+        for (name, rule) in [("rule", &self.rule), ("suggested_rule", &self.suggested_rule)] {
+            if let (Some(rule), Some(object)) = (rule, summary.as_object_mut()) {
+                object.insert(name.into(), rule.as_str().into());
+            }
+        }
+        summary
     }
 }
 

@@ -69,6 +69,9 @@ impl Recorder {
             "final": outcome.replaced_fields(),
             "outcome": outcome.summary(),
         });
+        if let (Some(mode), Some(object)) = (outcome.context.mode(), line.as_object_mut()) {
+            object.insert("mode".into(), mode.into());
+        }
         self.redactor.redact_value(&mut line);
         let mut text = line.to_string();
         text.push('\n');

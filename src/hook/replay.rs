@@ -84,6 +84,8 @@ struct Line {
     cwd: PathBuf,
     #[serde(default)]
     continuation: u32,
+    #[serde(default)]
+    mode: Option<String>,
     fields: Map<String, Value>,
     #[serde(default, rename = "final")]
     finals: Map<String, Value>,
@@ -129,7 +131,7 @@ impl Recorded {
             return Err(bad(format!("version {} of the format is not known to this hookwright", line.version)));
         }
         let event: Event = line.event.parse().map_err(|error| bad(format!("{error}")))?;
-        let Line { session_id, turn_id, agent, cwd, continuation, .. } = line;
+        let Line { session_id, turn_id, agent, cwd, continuation, mode, .. } = line;
         let known = |map: Map<String, Value>| -> BTreeMap<Field, Value> {
             map.into_iter().filter_map(|(name, value)| Some((Field::parse(&name)?, value))).collect()
         };
@@ -144,7 +146,7 @@ impl Recorded {
             line: number,
             event,
             event_id: line.event_id,
-            scope: Arc::new(Scope { session_id, turn_id, agent, cwd, continuation }),
+            scope: Arc::new(Scope { session_id, turn_id, agent, cwd, continuation, mode, ..Scope::default() }),
             decision: outcome.decision,
             fields: known(line.fields),
             finals,

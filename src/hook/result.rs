@@ -15,6 +15,10 @@ pub struct HookResult {
     pub action: Option<Action>,
     /// Why; shown to the model or the user.
     pub reason: Option<String>,
+    /// The permission rule by which it was decided.
+    pub rule: Option<String>,
+    /// With `ask`: the rule that would let such calls through from now on, if the person says so.
+    pub suggested_rule: Option<String>,
     /// New values of fields, in the order in which they were given.
     pub fields: Vec<(Field, Value)>,
     /// Text that sends the turn back to the model.
@@ -28,8 +32,17 @@ pub struct HookResult {
 }
 
 /// The keys that are no event field.
-const RESULT_KEYS: &[&str] =
-    &["action", "reason", "abort", "retry_feedback", "additional_context", "system_message", "inject_messages"];
+const RESULT_KEYS: &[&str] = &[
+    "action",
+    "reason",
+    "abort",
+    "rule",
+    "suggested_rule",
+    "retry_feedback",
+    "additional_context",
+    "system_message",
+    "inject_messages",
+];
 
 /// The fields that are handled by name in [`HookResult`] and not as replaced values.
 const ACCUMULATED: &[Field] = &[Field::AdditionalContext, Field::InjectMessages, Field::RetryFeedback];
@@ -128,9 +141,11 @@ impl HookResult {
                     abort =
                         value.as_bool().ok_or_else(|| format!("abort must be a boolean, not {}", kind_of(&value)))?;
                 }
-                "reason" | "retry_feedback" | "additional_context" | "system_message" => {
+                "reason" | "rule" | "suggested_rule" | "retry_feedback" | "additional_context" | "system_message" => {
                     let slot = match key.as_str() {
                         "reason" => &mut result.reason,
+                        "rule" => &mut result.rule,
+                        "suggested_rule" => &mut result.suggested_rule,
                         "retry_feedback" => &mut result.retry_feedback,
                         "additional_context" => &mut result.additional_context,
                         _ => &mut result.system_message,
@@ -172,8 +187,12 @@ impl HookResult {
                 Some(other) => return Err(format!("abort: true contradicts action {:?}", other.as_str())),
             }
         }
-        if result.action.is_none() && result.reason.is_some() {
-            return Err("reason without an action; add one of stop, skip, ask, allow, warn".into());
+        let explained =
+            [("reason", &result.reason), ("rule", &result.rule), ("suggested_rule", &result.suggested_rule)];
+        if result.action.is_none()
+            && let Some((key, _)) = explained.iter().find(|(_, text)| text.is_some())
+        {
+            return Err(format!("{key} without an action; add one of stop, skip, ask, allow, warn"));
         }
         Ok(result)
     }

@@ -1,5 +1,6 @@
 //! The turn for the drivers in `_drive_async.py` and `_drive_blocking.py`: what it wants done comes out, what came of it goes in.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bridge;
 use super::chain::{PyHookChain, run_blocking};
@@ -24,7 +25,7 @@ use crate::agent::Limits;
 use crate::agent::turn::{Answer, Approval, CallAnswer, Effect, Step, Turn, TurnConfig, TurnInput, TurnTool};
 use crate::hook::{AgentIdentity, AgentKind};
 use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
-use crate::tool::{ToolError, ToolErrorCode};
+use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolError, ToolErrorCode};
 
 /// What the turns of an agent have in common.
 #[pyclass(frozen, name = "TurnConfig", module = "hookwright._native")]
@@ -36,7 +37,8 @@ pub struct PyTurnConfig {
 
 #[pymethods]
 impl PyTurnConfig {
-    /// `tools`: tuples of name, description, schema and whether calls may run side by side.
+    /// `tools`: tuples of name, description, schema, whether calls may run side by side, the declared effect (a name, a
+    /// function of the arguments, or `None`) and the directory that relative paths are taken from.
     #[new]
     #[pyo3(signature = (*, name, kind, parent, model, system, tools, chain, session, cwd, limits, script))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
@@ -46,7 +48,7 @@ impl PyTurnConfig {
         parent: Option<String>,
         model: &str,
         system: String,
-        tools: Vec<(String, String, Bound<'_, PyAny>, bool)>,
+        tools: Vec<Described<'_>>,
         chain: Option<Bound<'_, PyHookChain>>,
         session: Bound<'_, PySession>,
         cwd: Option<PathBuf>,
@@ -57,9 +59,11 @@ impl PyTurnConfig {
             serde_json::from_value(kind.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let limits: Limits = serde_json::from_value(to_json(&limits)?)
             .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
-        let tool = |(name, description, schema, parallel): (String, String, Bound<'_, PyAny>, bool)| {
+        let tool = |(name, description, schema, parallel, effect, root): Described<'_>| {
             let schema = Arc::new(to_json(&schema)?);
-            let tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            let mut tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
+            tool.effect = declared_effect(&effect)?;
+            tool.root = root;
             tool.validator.check().map_err(|error| PyValueError::new_err(format!("the schema of {name}: {error}")))?;
             Ok(tool)
         };
@@ -106,8 +110,58 @@ impl PyTurnConfig {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.chain.iter().try_for_each(|chain| visit.call(chain))
+        self.chain.iter().try_for_each(|chain| visit.call(chain))?;
+        self.config.tools.iter().try_for_each(|tool| match effect_function(tool) {
+            Some(function) => visit.call(function),
+            None => Ok(()),
+        })
     }
+}
+
+/// A tool as Python describes it.
+type Described<'py> = (String, String, Bound<'py, PyAny>, bool, Bound<'py, PyAny>, Option<PathBuf>);
+
+/// A tool's own function from the arguments of a call to its effect.
+struct EffectFunction(Py<PyAny>);
+
+impl EffectOfArguments for EffectFunction {
+    fn effect(&self, arguments: &Map<String, Value>) -> Option<tool::Effect> {
+        Python::attach(|py| {
+            let call = || {
+                let arguments = to_python(py, &Value::Object(arguments.clone()))?;
+                to_json(&self.0.bind(py).call1((arguments,))?)
+            };
+            match call() {
+                Ok(effect) => serde_json::from_value(effect).ok(),
+                Err(error) => {
+                    // Gates take it for the worst; the author of the tool hears why.
+                    error.write_unraisable(py, Some(self.0.bind(py)));
+                    None
+                }
+            }
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn declared_effect(effect: &Bound<'_, PyAny>) -> PyResult<DeclaredEffect> {
+    if effect.is_none() {
+        return Ok(DeclaredEffect::Undeclared);
+    }
+    if effect.is_callable() {
+        return Ok(DeclaredEffect::ByArguments(Arc::new(EffectFunction(effect.clone().unbind()))));
+    }
+    serde_json::from_value(to_json(effect)?)
+        .map(DeclaredEffect::Fixed)
+        .map_err(|error| PyValueError::new_err(format!("effect: {error}")))
+}
+
+fn effect_function(tool: &TurnTool) -> Option<&Py<PyAny>> {
+    let DeclaredEffect::ByArguments(function) = &tool.effect else { return None };
+    function.as_any().downcast_ref::<EffectFunction>().map(|function| &function.0)
 }
 
 /// One turn under way. Each method hands in an answer and returns the next step as `(kind, payload)`.
@@ -169,7 +223,7 @@ impl PyTurn {
                 }
                 Effect::Approve(request) => {
                     let call = super::message::PyToolCall(request.call);
-                    return step_of(py, "approve", (Bound::new(py, call)?, request.reason));
+                    return step_of(py, "approve", (Bound::new(py, call)?, request.reason, request.suggested_rule));
                 }
             }
         }
@@ -265,7 +319,7 @@ impl PyTurn {
         self.advance(py, Some(Answer::Calls { answers, cancelled }), blocking)
     }
 
-    /// What the approver said: `"allow"`, `"deny"`, `"nobody"` or `"late"`.
+    /// What the approver said: `"allow"`, `"always"`, `"deny"`, `"nobody"` or `"late"`.
     fn approval<'py>(
         &self,
         py: Python<'py>,
@@ -275,6 +329,7 @@ impl PyTurn {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let approval = match decision {
             "allow" => Approval::Allow,
+            "always" => Approval::AllowAlways,
             "deny" => Approval::Deny(reason),
             "nobody" => Approval::NoApprover,
             _ => Approval::NoAnswer,

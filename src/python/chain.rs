@@ -205,9 +205,10 @@ fn common_field(event: Event, scope: &mut Scope, name: &str, value: &Bound<'_, P
         "agent" => scope.agent = AgentIdentity { name: common(name, value)?, ..AgentIdentity::default() },
         "cwd" => scope.cwd = common(name, value)?,
         "continuation" => scope.continuation = common(name, value)?,
+        "mode" => scope.mode = common(name, value)?,
         other => {
             let own = event.spec().readable.iter().map(|field| field.as_str());
-            let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation"]).collect();
+            let known: Vec<_> = own.chain(["session_id", "turn_id", "agent", "cwd", "continuation", "mode"]).collect();
             let hint = match did_you_mean(other, known.iter().copied()) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("it carries: {}", known.join(", ")),
@@ -261,6 +262,10 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
             Some(hook) => {
                 watch.disarm(py)?;
                 hook.call_blocking(py, &mut watch, &mut arguments, &call)
+            }
+            None if dispatch.entry().hook.is_immediate() => {
+                watch.disarm(py)?;
+                dispatch.entry().hook.call(call)
             }
             None => {
                 watch.disarm(py)?;
@@ -349,6 +354,22 @@ impl PyHookChain {
         let meta = meta_from(py, &options, HookKind::Shell)?;
         let hook = ShellHook::new(command, folder);
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
+    }
+
+    /// Adds a gate of the core. Returns whether it replaced a hook of the same name.
+    fn _add_gate(
+        &self,
+        py: Python<'_>,
+        gate: &super::gate::PyGate,
+        replace: bool,
+        options: Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let mut meta = meta_from(py, &options, HookKind::Builtin)?;
+        meta.role = Role::Gate;
+        meta.on_error = OnError::Deny;
+        let hook = gate.hook();
+        meta.events = hook.events();
+        self.chain.add(meta, hook, replace).map_err(|error| error.into_python(py))
     }
 
     /// Takes a hook out.
@@ -464,11 +485,12 @@ impl PyHookChain {
         &self,
         remove: Vec<String>,
         add: Vec<super::config::Addition<'_>>,
+        gate: Option<(PyRef<'_, super::gate::PyGate>, String)>,
         switch: (Vec<String>, Vec<String>),
         budget: Option<f64>,
         whole: bool,
     ) -> PyResult<Vec<(usize, String)>> {
-        super::config::exchange(self, remove, add, switch, budget, whole)
+        super::config::exchange(self, remove, add, gate, switch, budget, whole)
     }
 
     /// Begins to append every event and outcome to a file.

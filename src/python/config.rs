@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use super::chain::{PyHookChain, level_name};
 use super::error::{IntoPython, exception, os_error};
 use super::function::{Mode, PythonHook};
+use super::gate::PyGate;
 use crate::hook::config::trust::{ChangeKind, Trust, TrustError, TrustStore};
 use crate::hook::config::{
     ConfigEnv, Configuration, Fingerprint, HookAction, HookDefinition, Levels, Position, Problem, Registered, Source,
     discover, fingerprint, gather,
 };
-use crate::hook::{Exchange, Hook, Isolation, ShellHook};
+use crate::hook::{Exchange, Hook, HookKind, HookMeta, Isolation, Role, ShellHook};
 
 /// A problem as `(file, line, column, message, suggestion)`.
 type ProblemParts = (String, Option<usize>, Option<usize>, String, Option<String>);
@@ -90,6 +91,17 @@ impl PyConfiguration {
             root: root.clone().filter(|_| of_project(definition)),
         };
         self.0.loaded.definitions.iter().map(wrap).collect()
+    }
+
+    /// The permission rules: list, level, rule, and a problem at the place of each, with nothing said yet.
+    #[getter]
+    fn rules(&self) -> Vec<(&'static str, &'static str, String, ProblemParts)> {
+        let rules = self.0.loaded.rules.iter().map(|rule| {
+            let problem =
+                Problem { file: rule.file.clone(), position: rule.position, message: String::new(), suggestion: None };
+            (rule.list, level_name(rule.level), rule.rule.clone(), problem_parts(&problem))
+        });
+        rules.collect()
     }
 
     /// What is wrong.
@@ -224,17 +236,18 @@ pub fn trusted_projects(py: Python<'_>) -> PyResult<Vec<(PathBuf, String, String
 /// A hook to add: its definition, and for a Python one its function and how it is run.
 pub type Addition<'py> = (PyRef<'py, PyDefinition>, Option<(Py<PyAny>, String)>);
 
-/// Puts definitions into a chain in one step; see `Exchange`. Returns what could not be added, as
+/// Puts definitions, and a gate with its name, into a chain in one step; see `Exchange`. Returns what could not be added, as
 /// `(position, message)`.
 pub fn exchange(
     chain: &PyHookChain,
     remove: Vec<String>,
     add: Vec<Addition<'_>>,
+    gate: Option<(PyRef<'_, PyGate>, String)>,
     switch: (Vec<String>, Vec<String>),
     budget: Option<f64>,
     whole: bool,
 ) -> PyResult<Vec<(usize, String)>> {
-    let mut additions = Vec::with_capacity(add.len());
+    let mut additions: Vec<(HookMeta, Arc<dyn Hook>)> = Vec::with_capacity(add.len() + 1);
     for (definition, callable) in add {
         let meta = definition.definition.meta();
         let hook: Arc<dyn Hook> = match (&definition.definition.action, callable) {
@@ -248,6 +261,13 @@ pub fn exchange(
                 return Err(pyo3::exceptions::PyTypeError::new_err(message));
             }
         };
+        additions.push((meta, hook));
+    }
+    if let Some((gate, name)) = gate {
+        let hook = gate.hook();
+        let mut meta = HookMeta::new(name, hook.events(), HookKind::Builtin, Role::Gate);
+        meta.level = crate::hook::Level::User;
+        meta.source = "hookwright:PermissionRules".to_owned();
         additions.push((meta, hook));
     }
     let budget = budget.map(|budget| super::chain::seconds("budget", budget)).transpose()?;

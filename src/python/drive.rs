@@ -383,6 +383,9 @@ fn begin<'py>(
     let call = dispatch.call();
     let entry = dispatch.entry();
     let Some(hook) = entry.hook.as_any().downcast_ref::<PythonHook>() else {
+        if entry.hook.is_immediate() {
+            return Ok(Begun::Answer(entry.hook.call(call)));
+        }
         // Waits somewhere else (a process): our runtime does it and wakes the loop once.
         let work = entry.hook.call_async(call.context.clone(), call.deadline.instant());
         let (future, ticket) = bridge::spawn(py, work)?;

@@ -203,7 +203,7 @@ event_classes! {
     PostToolBatch { tool_calls: ToolCalls }
     PreToolExecution {
         tool_name: ToolName, tool_arguments: ToolArguments, tool_arguments_json: ToolArgumentsJson,
-        tool_call_id: ToolCallId,
+        tool_call_id: ToolCallId, tool_effect: ToolEffect,
     }
     PermissionRequest {
         tool_name: ToolName, tool_arguments: ToolArguments, reason: Reason, suggested_rule: SuggestedRule,

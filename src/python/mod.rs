@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod exit;
 mod function;
+mod gate;
 mod message;
 mod model;
 mod outcome;
@@ -46,6 +47,8 @@ mod _native {
     use super::event::event_table;
     #[pymodule_export]
     use super::function::{_call_interruptibly, _interrupt_thread};
+    #[pymodule_export]
+    use super::gate::{PyDecision, PyDenial, PyGate, check_rule};
     #[pymodule_export]
     use super::message::{PyMessage, PyToolCall, PyUsage};
     #[pymodule_export]

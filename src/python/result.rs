@@ -38,6 +38,18 @@ impl PyHookResult {
         self.0.reason.as_deref()
     }
 
+    /// The permission rule by which it was decided.
+    #[getter]
+    fn rule(&self) -> Option<&str> {
+        self.0.rule.as_deref()
+    }
+
+    /// With ``"ask"``: the rule that would let such calls through from now on.
+    #[getter]
+    fn suggested_rule(&self) -> Option<&str> {
+        self.0.suggested_rule.as_deref()
+    }
+
     /// Text that sends the turn back to the model.
     #[getter]
     fn retry_feedback(&self) -> Option<&str> {
@@ -73,6 +85,8 @@ impl PyHookResult {
         }
         for (name, text) in [
             ("reason", &self.0.reason),
+            ("rule", &self.0.rule),
+            ("suggested_rule", &self.0.suggested_rule),
             ("retry_feedback", &self.0.retry_feedback),
             ("additional_context", &self.0.additional_context),
             ("system_message", &self.0.system_message),

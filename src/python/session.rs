@@ -83,6 +83,18 @@ impl PySession {
         }
     }
 
+    /// The mode that gates go by, such as ``"review"`` or ``"plan"``; ``None`` for none. Setting it holds from the next
+    /// tool call on, also in a turn that is going on, and is kept with the session.
+    #[getter]
+    fn mode(&self) -> Option<String> {
+        self.0.mode()
+    }
+
+    #[setter]
+    fn set_mode(&self, py: Python<'_>, mode: Option<String>) -> PyResult<()> {
+        py.detach(|| self.0.set_mode(mode)).map_err(|error| session_error(py, &error))
+    }
+
     /// How many turns it has had.
     #[getter]
     fn turn_count(&self) -> u64 {

@@ -71,6 +71,12 @@ impl PyWorkspaceTool {
         self.0.spec().effect.as_str()
     }
 
+    /// The directory that it takes relative paths from.
+    #[getter]
+    fn root(&self) -> Option<PathBuf> {
+        self.0.root().map(PathBuf::from)
+    }
+
     /// Seconds after which a call is given up; `None` for no limit of its own.
     #[getter]
     fn timeout(&self) -> Option<f64> {

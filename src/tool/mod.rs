@@ -10,10 +10,12 @@ mod error;
 pub mod schema;
 pub mod workspace;
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -61,6 +63,48 @@ impl fmt::Display for Effect {
     }
 }
 
+/// What a tool declares about the effect of its calls.
+#[derive(Clone, Default)]
+pub enum DeclaredEffect {
+    /// Nothing.
+    #[default]
+    Undeclared,
+    /// The same for every call.
+    Fixed(Effect),
+    /// It depends on the arguments.
+    ByArguments(Arc<dyn EffectOfArguments>),
+}
+
+/// Says the effect of a call from its arguments. Whoever implements it is a tool's author, never a model.
+pub trait EffectOfArguments: Send + Sync {
+    /// The effect; `None` if it cannot be told, which gates take for the worst.
+    fn effect(&self, arguments: &Map<String, Value>) -> Option<Effect>;
+
+    /// For hosts to recognise their own.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl DeclaredEffect {
+    /// The effect of a call with these arguments by name: `unknown` if the tool cannot say, `None` if it declares nothing.
+    pub fn of(&self, arguments: &Map<String, Value>) -> Option<&'static str> {
+        match self {
+            Self::Undeclared => None,
+            Self::Fixed(effect) => Some(effect.as_str()),
+            Self::ByArguments(function) => Some(function.effect(arguments).map_or("unknown", Effect::as_str)),
+        }
+    }
+}
+
+impl fmt::Debug for DeclaredEffect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undeclared => formatter.write_str("undeclared"),
+            Self::Fixed(effect) => write!(formatter, "{effect}"),
+            Self::ByArguments(_) => formatter.write_str("by its arguments"),
+        }
+    }
+}
+
 /// What a tool says about itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
@@ -100,6 +144,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Tool: Send + Sync {
     /// What the tool says about itself; the same for as long as it lives.
     fn spec(&self) -> &ToolSpec;
+
+    /// The directory that it takes relative paths from, if that is not the session's.
+    fn root(&self) -> Option<&Path> {
+        None
+    }
 
     /// Runs one call. Dropping the future cancels it.
     ///

@@ -28,6 +28,8 @@ pub(super) struct Metadata {
     pub(super) cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) forked_from: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mode: Option<String>,
     #[serde(flatten)]
     pub(super) extra: Map<String, Value>,
 }
@@ -40,7 +42,7 @@ impl Metadata {
 
     fn from_header(header: &Header) -> Self {
         let Header { version, id, created, forked_from } = header.clone();
-        Metadata { version, id, created, agent: None, cwd: None, forked_from, extra: Map::new() }
+        Metadata { version, id, created, agent: None, cwd: None, forked_from, mode: None, extra: Map::new() }
     }
 }
 
@@ -139,6 +141,7 @@ impl Disk {
 
     /// Replaces `session.json`.
     pub(super) fn save_metadata(&self, metadata: &Metadata) -> Result<(), SessionError> {
+        self.lock.check_owner()?;
         write_metadata(&self.directory, metadata)
     }
 }

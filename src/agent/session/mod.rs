@@ -102,6 +102,7 @@ pub struct Session {
 #[derive(Debug)]
 struct Inner {
     state: State,
+    mode: Option<String>,
     storage: Storage,
 }
 
@@ -186,7 +187,8 @@ impl Session {
             ..options
         };
         let history = self.history();
-        let (metadata, clock) = new_session(&options, Some(self.id()));
+        let (mut metadata, clock) = new_session(&options, Some(self.id()));
+        metadata.mode = self.mode();
         let fork = match path {
             Some(path) => Session::create_with(path, metadata, clock)?,
             None => Session::assemble(metadata, None, clock, Storage::Memory),
@@ -311,6 +313,30 @@ impl Session {
         self.metadata.forked_from.as_deref()
     }
 
+    /// The mode that gates go by, such as `review`; `None` for a session in none.
+    pub fn mode(&self) -> Option<String> {
+        self.lock().mode.clone()
+    }
+
+    /// Sets the mode. It holds from the next tool call on, also in a turn that is going on, and is kept with the
+    /// session. Nothing that a model does sets it.
+    ///
+    /// # Errors
+    /// What the file system reports, [`Closed`](SessionError::Closed) or
+    /// [`OtherProcess`](SessionError::OtherProcess); the mode is then as before.
+    pub fn set_mode(&self, mode: Option<String>) -> Result<(), SessionError> {
+        let mut inner = self.lock();
+        match &inner.storage {
+            Storage::Memory => {}
+            Storage::Directory(disk) => {
+                disk.save_metadata(&Metadata { mode: mode.clone(), ..self.metadata.clone() })?;
+            }
+            Storage::Closed => return Err(SessionError::Closed { id: self.id().to_owned() }),
+        }
+        inner.mode = mode;
+        Ok(())
+    }
+
     /// How many turns were begun, also before a reset.
     pub fn turn_count(&self) -> u64 {
         self.lock().state.turns
@@ -334,12 +360,12 @@ impl Session {
     fn assemble(metadata: Metadata, path: Option<&Path>, clock: Arc<dyn Clock>, storage: Storage) -> Self {
         Session {
             cwd: metadata.cwd.as_ref().map_or_else(current_directory, PathBuf::from),
-            metadata,
             path: path.map(Path::to_owned),
             clock,
             load_report: LoadReport::default(),
             resumed: false,
-            inner: Mutex::new(Inner { state: State::default(), storage }),
+            inner: Mutex::new(Inner { state: State::default(), mode: metadata.mode.clone(), storage }),
+            metadata,
         }
     }
 
@@ -417,6 +443,7 @@ fn new_session(options: &SessionOptions, forked_from: Option<&str>) -> (Metadata
         agent: options.agent.clone(),
         cwd: Some(text_of(&options.cwd.clone().unwrap_or_else(current_directory))),
         forked_from: forked_from.map(str::to_owned),
+        mode: None,
         extra: Map::new(),
     };
     (metadata, clock)

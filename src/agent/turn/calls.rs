@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::fence::with_context;
 use super::flow::{Run, calls_json};
 use super::machine::{Answer, CallAnswer, CallToRun, Effect};
-use super::permission::Permission;
+use super::permission::{Permission, Question};
 use super::{CallRecord, Ending, RunEvent};
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
@@ -134,8 +134,11 @@ impl Run {
                 }
                 Some(Action::Ask) => {
                     asked_before = true;
-                    let reason = outcome.reason.clone().unwrap_or_default();
-                    match self.permission(batch.call(index).clone(), reason).await? {
+                    let question = Question {
+                        reason: outcome.reason.clone().unwrap_or_default(),
+                        suggested_rule: outcome.suggested_rule.clone(),
+                    };
+                    match self.permission(batch.call(index).clone(), question).await? {
                         Permission::Allowed => {}
                         Permission::Denied(error) => return Ok(failure(error, "denied")),
                         Permission::Rewritten(arguments) => {
@@ -157,12 +160,15 @@ impl Run {
     }
 
     async fn ask_hooks(&mut self, call: &ToolCall, exact: &str) -> Result<Option<std::sync::Arc<Outcome>>, Ending> {
-        self.notify(Event::PreToolExecution, |_| {
+        self.notify(Event::PreToolExecution, |run| {
+            let arguments = arguments_of(call);
+            let effect = run.config.tool(&call.name).and_then(|tool| run.config.tools[tool].effect.of(&arguments));
             vec![
                 (Field::ToolName, call.name.as_str().into()),
-                (Field::ToolArguments, arguments_of(call).into()),
+                (Field::ToolArguments, arguments.into()),
                 (Field::ToolArgumentsJson, exact.into()),
                 (Field::ToolCallId, call.id.as_str().into()),
+                (Field::ToolEffect, effect.map_or(Value::Null, Value::from).into()),
             ]
         })
         .await

@@ -10,7 +10,7 @@ use super::fence::with_context;
 use super::machine::{Answer, Effect, Port};
 use super::{CallRecord, Ending, HistoryPayload, RunEvent, TurnConfig, TurnInput, TurnResult};
 use crate::agent::limits::{LimitReached, TurnCounters};
-use crate::hook::{Action, Event, Field, Outcome, Payload, Scope};
+use crate::hook::{Action, Event, Field, HostHandle, Outcome, Payload, Scope};
 use crate::message::{Content, History, Message};
 use crate::model::{Reply, Request, ToolDescription};
 
@@ -48,6 +48,8 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
             agent: config.agent.clone(),
             cwd: config.cwd.clone(),
             continuation: 0,
+            mode: None,
+            host: HostHandle::new(config.clone()),
         }),
         counters: TurnCounters::new(config.limits.clone()),
         port,

@@ -49,6 +49,8 @@ pub struct ApprovalRequest {
     pub call: ToolCall,
     /// Why somebody asked.
     pub reason: String,
+    /// The rule that would let such calls through from now on, if there is one that lets nothing else through.
+    pub suggested_rule: Option<String>,
 }
 
 /// What the approver said.
@@ -56,6 +58,8 @@ pub struct ApprovalRequest {
 pub enum Approval {
     /// Go ahead.
     Allow,
+    /// Go ahead, and by the suggested rule from now on.
+    AllowAlways,
     /// No, with a reason or without.
     Deny(Option<String>),
     /// Nobody is there to ask.

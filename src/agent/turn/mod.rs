@@ -23,10 +23,10 @@ pub use self::history::HistoryPayload;
 pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Step, Turn};
 use super::limits::{LimitReached, Limits};
 use super::session::{Session, SessionError};
-use crate::hook::{AgentIdentity, HookChain, Outcome};
+use crate::hook::{AgentIdentity, HookChain, Host, Outcome};
 use crate::message::{Message, Usage};
 use crate::model::{ModelFailure, ToolDescription};
-use crate::tool::ArgumentValidator;
+use crate::tool::{ArgumentValidator, DeclaredEffect};
 
 /// A tool as a turn sees it: how it is described and checked, not how it is run.
 #[derive(Debug)]
@@ -37,13 +37,17 @@ pub struct TurnTool {
     pub validator: ArgumentValidator,
     /// Whether others may run beside it.
     pub parallel_safe: bool,
+    /// What it declares about the effect of its calls.
+    pub effect: DeclaredEffect,
+    /// The directory that it takes relative paths from, if that is not the session's.
+    pub root: Option<PathBuf>,
 }
 
 impl TurnTool {
-    /// A tool of this description.
+    /// A tool of this description that declares nothing about its effect.
     pub fn new(description: ToolDescription, parallel_safe: bool) -> Self {
         let validator = ArgumentValidator::new(&description.schema);
-        TurnTool { description, validator, parallel_safe }
+        TurnTool { description, validator, parallel_safe, effect: DeclaredEffect::Undeclared, root: None }
     }
 }
 
@@ -74,6 +78,21 @@ impl TurnConfig {
     /// The position of a tool by its exact name.
     pub fn tool(&self, name: &str) -> Option<usize> {
         self.tools.iter().position(|tool| tool.description.name == name)
+    }
+}
+
+impl Host for TurnConfig {
+    fn mode(&self) -> Option<String> {
+        self.session.mode()
+    }
+
+    fn tool_effect(&self, tool: &str, arguments: &Map<String, Value>) -> Option<String> {
+        let tool = &self.tools[self.tool(tool)?];
+        tool.effect.of(arguments).map(str::to_owned)
+    }
+
+    fn tool_root(&self, tool: &str) -> Option<PathBuf> {
+        self.tools[self.tool(tool)?].root.clone()
     }
 }
 

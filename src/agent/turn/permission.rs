@@ -6,7 +6,7 @@ use super::Ending;
 use super::calls::denial;
 use super::flow::Run;
 use super::machine::{Answer, Approval, ApprovalRequest, Effect};
-use crate::hook::{Action, Event, Field, Outcome};
+use crate::hook::{Action, Event, Field, Outcome, Payload};
 use crate::message::ToolCall;
 use crate::tool::ToolError;
 
@@ -20,15 +20,26 @@ pub(super) enum Permission {
     Rewritten(Map<String, Value>),
 }
 
+/// What is asked.
+pub(super) struct Question {
+    /// Why somebody asks.
+    pub(super) reason: String,
+    /// The rule that would let such calls through from now on.
+    pub(super) suggested_rule: Option<String>,
+}
+
 impl Run {
     /// Settles a question: hooks on `permission_request` first, then the approver.
-    pub(super) async fn permission(&mut self, call: ToolCall, reason: String) -> Result<Permission, Ending> {
+    pub(super) async fn permission(&mut self, call: ToolCall, question: Question) -> Result<Permission, Ending> {
+        let Question { reason, suggested_rule } = question;
+        // The rule that holds from now on, because somebody said so.
+        let mut new_rule = None;
         let outcome = self.notify(Event::PermissionRequest, |_| {
             vec![
                 (Field::ToolName, call.name.as_str().into()),
                 (Field::ToolArguments, call.arguments().cloned().unwrap_or_default().into()),
                 (Field::Reason, reason.as_str().into()),
-                (Field::SuggestedRule, Value::Null.into()),
+                (Field::SuggestedRule, text_or_null(suggested_rule.as_deref())),
             ]
         });
         let mut rewritten = None;
@@ -43,7 +54,13 @@ impl Run {
         }
         let (permission, by) = match decided {
             Some(decided) => decided,
-            None => (self.ask_approver(call.clone(), reason).await?, "approver".to_owned()),
+            None => {
+                // The rule was made for the call that hooks have since rewritten, so it is not offered.
+                let suggested_rule = suggested_rule.filter(|_| rewritten.is_none());
+                let (permission, always) = self.ask_approver(call.clone(), reason, suggested_rule.clone()).await?;
+                new_rule = suggested_rule.filter(|_| always);
+                (permission, "approver".to_owned())
+            }
         };
         let decision = if matches!(permission, Permission::Denied(_)) { "deny" } else { "allow" };
         self.notify(Event::PermissionDecided, |_| {
@@ -51,7 +68,7 @@ impl Run {
                 (Field::ToolName, call.name.as_str().into()),
                 (Field::Decision, decision.into()),
                 (Field::By, by.as_str().into()),
-                (Field::Rule, Value::Null.into()),
+                (Field::Rule, text_or_null(new_rule.as_deref())),
             ]
         })
         .await?;
@@ -61,16 +78,24 @@ impl Run {
         })
     }
 
-    async fn ask_approver(&mut self, call: ToolCall, reason: String) -> Result<Permission, Ending> {
-        let request = Box::new(ApprovalRequest { call, reason: reason.clone() });
+    /// What the approver says, and whether that goes for such calls from now on.
+    async fn ask_approver(
+        &mut self,
+        call: ToolCall,
+        reason: String,
+        suggested_rule: Option<String>,
+    ) -> Result<(Permission, bool), Ending> {
+        let can_be_kept = suggested_rule.is_some();
+        let request = Box::new(ApprovalRequest { call, reason: reason.clone(), suggested_rule });
         let approval = match self.port.perform(Effect::Approve(request)).await {
             Answer::Approval(approval) => approval,
             Answer::OutOfTime => Approval::NoAnswer,
             _ => return Err(self.cancel()),
         };
         let because = if reason.is_empty() { String::new() } else { format!(" (asked because: {reason})") };
-        Ok(match approval {
-            Approval::Allow => Permission::Allowed,
+        let always = can_be_kept && approval == Approval::AllowAlways;
+        let permission = match approval {
+            Approval::Allow | Approval::AllowAlways => Permission::Allowed,
             Approval::Deny(Some(why)) => Permission::Denied(denial(&format!("a person refused: {why}"))),
             Approval::Deny(None) => Permission::Denied(denial(&format!("a person refused the call{because}"))),
             Approval::NoApprover => Permission::Denied(denial(&format!(
@@ -79,8 +104,13 @@ impl Run {
             Approval::NoAnswer => {
                 Permission::Denied(denial(&format!("nobody answered the request for permission in time{because}")))
             }
-        })
+        };
+        Ok((permission, always))
     }
+}
+
+fn text_or_null(text: Option<&str>) -> Payload {
+    text.map_or(Value::Null, Value::from).into()
 }
 
 /// What hooks decided about a request, and who: a refusal beats an approval.

@@ -165,7 +165,7 @@ impl Reason {
 }
 
 /// What must hold around a command for its effect to be as said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Requirement {
     /// The hardened environment: without it git runs what the repository's configuration says.

@@ -21,7 +21,7 @@ mod variables;
 mod walk;
 mod word;
 
-pub use analysis::{Analysis, Effect, Reason, ReasonCode, Requirement, SimpleCommand, Span};
+pub use analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};
 pub use table::{CommandTable, DangerousOption, ProgramExamples, TableError, environment_variable_is_safe};
 pub use word::{Value, Word};
 

@@ -63,6 +63,21 @@ pub enum HookAction {
     },
 }
 
+/// A permission rule as a configuration file has it. What it means is for gates to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleDefinition {
+    /// `allow`, `ask` or `deny`.
+    pub list: &'static str,
+    /// The rule.
+    pub rule: String,
+    /// Where the file belongs.
+    pub level: Level,
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Where in it.
+    pub position: Position,
+}
+
 /// Where a hook is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {

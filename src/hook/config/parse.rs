@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::definition::{HookAction, HookDefinition, Origin};
+use super::definition::{HookAction, HookDefinition, Origin, RuleDefinition};
 use super::load::Disabled;
 use super::problem::{Position, Report};
 use super::reader::{Node, Pair, Value};
@@ -16,7 +16,8 @@ use crate::suggest::did_you_mean;
 
 /// The version of the format that is read.
 const VERSION: i64 = 1;
-const TOP_KEYS: &[&str] = &["version", "hooks", "disabled_hooks", "budget"];
+const TOP_KEYS: &[&str] = &["version", "hooks", "permissions", "disabled_hooks", "budget"];
+const LISTS: &[&str] = &["allow", "ask", "deny"];
 const TYPES: &[&str] = &["shell", "llm", "python"];
 const ISOLATIONS: &[&str] = &["none", "thread", "process"];
 
@@ -46,6 +47,7 @@ const HOOK_KEYS: &[(&str, Option<HookKind>)] = &[
 pub(super) struct Gathered {
     pub(super) definitions: Vec<HookDefinition>,
     pub(super) disabled: Vec<Disabled>,
+    pub(super) rules: Vec<RuleDefinition>,
     pub(super) budget: Option<Duration>,
     /// Where each name was first given.
     pub(super) names: HashMap<String, (PathBuf, Position)>,
@@ -64,6 +66,7 @@ pub(super) fn parse_file(pairs: &[Pair], level: Level, report: &mut Report, gath
                 let disabled = |(name, position)| Disabled { name, level, file: file.clone(), position };
                 gathered.disabled.extend(names.unwrap_or_default().into_iter().map(disabled));
             }
+            "permissions" => parse_permissions(report.mapping(pair).unwrap_or_default(), level, report, gathered),
             "hooks" => {
                 for item in report.list(pair).unwrap_or_default() {
                     match &item.value {
@@ -74,6 +77,20 @@ pub(super) fn parse_file(pairs: &[Pair], level: Level, report: &mut Report, gath
             }
             key => report.unknown(pair.position, "key", key, TOP_KEYS),
         }
+    }
+}
+
+/// Takes the lists of permission rules.
+fn parse_permissions(pairs: &[Pair], level: Level, report: &mut Report, gathered: &mut Gathered) {
+    for pair in pairs {
+        let Some(list) = LISTS.iter().find(|list| **list == pair.key) else {
+            report.unknown(pair.position, "key", &pair.key, LISTS);
+            continue;
+        };
+        let rules = if is_empty(&pair.value) { None } else { report.texts(pair) };
+        let file = report.file.clone();
+        let definition = |(rule, position)| RuleDefinition { list, rule, level, file: file.clone(), position };
+        gathered.rules.extend(rules.unwrap_or_default().into_iter().map(definition));
     }
 }
 

@@ -95,6 +95,10 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FileTool<A> {
         &self.spec
     }
 
+    fn root(&self) -> Option<&Path> {
+        Some(self.workspace.root())
+    }
+
     fn call(
         &self,
         arguments: Map<String, Value>,

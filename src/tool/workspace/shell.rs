@@ -1,5 +1,6 @@
 //! `shell`: a command in the root of the workspace.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,10 @@ pub(super) fn tool(workspace: Arc<Workspace>) -> Arc<dyn Tool> {
 impl Tool for ShellTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.workspace.root())
     }
 
     fn call(

@@ -297,13 +297,14 @@ impl<'s> Scanner<'s> {
         let mut characters = self.rest().char_indices().skip(1).peekable();
         while let Some((index, character)) = characters.next() {
             let first = std::mem::take(&mut first_in_brackets);
+            if character == '\\' {
+                match characters.next() {
+                    None | Some((_, '\n')) => break,
+                    Some(_) => continue,
+                }
+            }
             match character {
                 '\n' => break,
-                '\\' => {
-                    if characters.next().is_none_or(|(_, escaped)| escaped == '\n') {
-                        break;
-                    }
-                }
                 '/' if in_brackets => break,
                 '/' => {
                     self.position += index + 1;

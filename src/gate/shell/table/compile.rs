@@ -187,6 +187,7 @@ impl Compiler<'_> {
             names: source.names,
             style: source.style.unwrap_or_default(),
             effect: source.effect.unwrap_or(Effect::ReadOnly),
+            requires: source.requires,
             interactive: source.interactive,
             any_options: source.any_options,
             abbreviations: source.abbreviations,
@@ -328,4 +329,84 @@ fn words(text: &str) -> Vec<Box<str>> {
 
 fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     did_you_mean(name, known).map(|known| format!("; did you mean `{known}`?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        compile(text, "my.toml").err().map(|error| error.problems).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_mistake_is_named_at_once() {
+        let text = "
+            [[program]]
+            names = ['one']
+            efect = 'writes'
+            [[program]]
+            names = ['two']
+            operands = 'fil*'
+            options.flags = 'x --[no-]y'
+            [[program]]
+            names = ['three']
+            effect = 'reads'
+            [[program]]
+            names = ['four', '/bin/five']
+            default_subcommand = 'lst'
+            subcommand.list.any_options = true
+        ";
+        let expected = [
+            "my.toml: program `one`: unknown key `efect`; did you mean `effect`?",
+            "my.toml: program `two`: options: `x` is no option; write it with its dashes",
+            "my.toml: program `two`: operands: there is no kind `fil`; did you mean `file`?",
+            "my.toml: program `four`: `/bin/five` is no name of a program; write it without path and blanks",
+            "my.toml: program `four`: default_subcommand: there is no sub-command `lst`; did you mean `list`?",
+        ];
+        let problems = problems(text);
+        for expected in expected {
+            assert!(problems.iter().any(|problem| problem == expected), "{expected}\n{}", problems.join("\n"));
+        }
+        assert!(problems.iter().any(|problem| problem.contains("program `three`") && problem.contains("reads")));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let both = "[[program]]\nnames = ['a']\noptions.flags = '-x'\noptions.writes.flags = '-x'\n";
+        assert_eq!(
+            problems(both),
+            ["my.toml: program `a`: options: `-x` is in two lists that contradict; keep it in one"]
+        );
+        let any = "[[program]]\nnames = ['a']\nany_options = true\noptions.writes.flags = '-x'\n";
+        assert_eq!(problems(any).len(), 1);
+        let twice = "[[program]]\nnames = ['a']\n[[program]]\nnames = ['a']\n";
+        assert_eq!(problems(twice), ["my.toml: program `a`: `a` is defined twice in this file; merge the two"]);
+        let when = "[[program]]\nnames = ['a']\noptions.flags = '--list'\nwhen = [{ options = '--lst' }]\n";
+        assert_eq!(
+            problems(when),
+            ["my.toml: program `a`: when: `--lst` is not in the list of options; did you mean `--list`?"]
+        );
+        let group = "[group.common]\n[[program]]\nnames = ['a']\ninclude = ['comon']\n";
+        assert_eq!(
+            problems(group),
+            ["my.toml: program `a`: include: there is no group `comon`; did you mean `common`?"]
+        );
+    }
+
+    #[test]
+    fn text_that_is_no_toml_is_refused_with_its_place() {
+        let problems = problems("[[program\n");
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].starts_with("my.toml: this is not TOML: ") && problems[0].contains("line 1"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn keys_of_parts_are_checked_too() {
+        let text = "[[program]]\nnames = ['a']\noptions.flag = '-x'\n";
+        assert!(problems(text)[0].contains("unknown field `flag`"), "{:?}", problems(text));
+    }
 }

@@ -33,6 +33,9 @@ impl Judge<'_> {
     /// Judges the words from position `start` on, which belong to `program`.
     pub(super) fn program(&mut self, program: &Program, words: &[Word], start: usize) -> Outcome {
         let outcome = Outcome { arguments: start };
+        if let Some(requirement) = program.requires {
+            self.site.requires(requirement);
+        }
         if let [only] = &words[start..]
             && let Some(text) = only.text()
             && program.alone.iter().any(|option| **option == *text)
@@ -247,6 +250,8 @@ impl Judge<'_> {
             Kind::Text | Kind::File => None,
             Kind::Output => match text {
                 Some("/dev/null" | "/dev/stdout" | "/dev/stderr") => None,
+                // `>(…)`: what stands in it is judged where it stands.
+                None if word.raw == "<(…)" && prefix(word) == "/dev/fd/" && is_single(word) => None,
                 _ => Some((ReasonCode::OperandWrites, Effect::Writes)),
             },
             Kind::Format => match &word.value {
@@ -355,6 +360,10 @@ fn add_script<'w>(scripts: &mut Vec<Script<'w>>, kind: Kind, word: &'w Word, tex
 /// A word as it is named in a message.
 fn subject(word: &Word) -> &str {
     word.text().unwrap_or(&word.raw)
+}
+
+fn is_single(word: &Word) -> bool {
+    matches!(word.value, Value::Dynamic { splits: false, .. })
 }
 
 fn prefix(word: &Word) -> &str {

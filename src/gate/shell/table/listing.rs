@@ -2,7 +2,7 @@
 
 use super::super::analysis::Effect;
 use super::CommandTable;
-use super::program::{Arity, Kind, Meaning, Program};
+use super::program::{Arity, Kind, Meaning, OptionRule, Program};
 use super::source::Style;
 
 /// An option that makes a program do harm.
@@ -102,10 +102,9 @@ fn harmful_value(kind: Kind) -> Option<&'static str> {
 }
 
 fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<DangerousOption>) {
-    let safe = |(name, rule): (&Box<str>, &super::program::OptionRule)| {
-        (rule.meaning == Meaning::Safe && rule.arity == Arity::Flag).then(|| name.to_string())
-    };
-    let mut safe_flags: Vec<String> = program.options.rules.iter().filter_map(safe).collect();
+    let is_safe_flag = |rule: &OptionRule| rule.meaning == Meaning::Safe && rule.arity == Arity::Flag;
+    let safe = program.options.rules.iter().filter(|(_, rule)| is_safe_flag(rule));
+    let mut safe_flags: Vec<String> = safe.map(|(name, _)| name.to_string()).collect();
     safe_flags.sort();
     let mut long_options: Vec<String> =
         program.options.rules.keys().filter(|name| name.starts_with("--")).map(|name| name.to_string()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::analysis::Effect;
+use super::super::analysis::{Effect, Requirement};
 use super::super::program::Handler;
 use super::source::Style;
 
@@ -167,6 +167,7 @@ pub(crate) struct Program {
     pub names: Vec<String>,
     pub style: Style,
     pub effect: Effect,
+    pub requires: Option<Requirement>,
     pub interactive: bool,
     pub any_options: bool,
     pub abbreviations: bool,

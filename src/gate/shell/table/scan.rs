@@ -207,8 +207,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
     /// Whether all of it was understood.
     fn cluster(&mut self, word: &'w Word, letters: &'w str, open: bool) -> bool {
         let first = self.scan.options.len();
-        let mut rest = letters.char_indices();
-        while let Some((index, letter)) = rest.next() {
+        for (index, letter) in letters.char_indices() {
             let Some((name, rule)) = letter_rule(&self.program.options, letter) else {
                 self.scan.options.truncate(first);
                 self.unknown();
@@ -346,4 +345,27 @@ fn is_quoted(raw: &str) -> bool {
         }
     }
     quote.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_is_plain_text_around_quotes() {
+        for raw in ["\"$x\"", "./\"$x\"", "\"${x}\"", "'a'\"$x\"", "\"a \\\" b $x\"", "--a=\"$x\""] {
+            assert!(is_quoted(raw), "{raw}");
+        }
+        let several =
+            ["$x", "\"$x\"$y", "\"$@\"", "\"${a[@]}\"", "*", "\"a\"*", "{a,b}", "\"$x", "$(ls)", "\"$x\"?", "a\\ *"];
+        for raw in several {
+            assert!(!is_quoted(raw), "{raw}");
+        }
+        // Quotes inside of quotes make it hard to say where the outer ones end.
+        for raw in
+            ["\"$(echo '\"')\"*\"$(echo '\"')\"", "\"${x:-\"a\"}\"", "\"${x#'\"'}\"*\"${x#'\"'}\"", "\"`echo '\"'`\"*"]
+        {
+            assert!(!is_quoted(raw), "{raw}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::super::analysis::Effect;
+use super::super::analysis::{Effect, Requirement};
 
 /// How a program reads its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -83,6 +83,8 @@ pub(crate) struct ProgramSource {
     pub style: Option<Style>,
     /// The effect of the program if no option or operand says otherwise; `read_only` if not given.
     pub effect: Option<Effect>,
+    /// What must hold around it for its effect to be as said.
+    pub requires: Option<Requirement>,
     /// It waits for a person.
     pub interactive: bool,
     /// Nothing that it accepts as an option writes, runs or reaches out: options need no list.
@@ -115,10 +117,11 @@ pub(crate) struct ProgramSource {
 }
 
 /// The keys that a program may have, for "did you mean".
-pub(crate) const PROGRAM_KEYS: [&str; 19] = [
+pub(crate) const PROGRAM_KEYS: [&str; 20] = [
     "names",
     "style",
     "effect",
+    "requires",
     "interactive",
     "any_options",
     "abbreviations",
