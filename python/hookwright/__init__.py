@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import trust
+    from . import shell, trust
     from ._agent import Agent, ApprovalRequest, RunStream
     from ._chain import HookChain, HookInfo, ShellHook
     from ._events import (
@@ -122,7 +122,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 #: Modules that are public as a whole.
-_MODULES = ("trust",)
+_MODULES = ("shell", "trust")
 
 __all__ = [
     "Agent",
@@ -208,6 +208,7 @@ __all__ = [
     "allow",
     "ask",
     "retry",
+    "shell",
     "skip",
     "stop",
     "tool",

@@ -58,7 +58,7 @@ class ApprovalRequest:
     call_id: str
     agent: str
     suggested_rule: str | None = None
-    timeout: float | None = None
+    timeout: float | None = field(default=None, compare=False)
     over: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
 

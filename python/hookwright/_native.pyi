@@ -10,9 +10,14 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "AgentIdentity",
+    "Analysis",
     "ChainRun",
     "Change",
+    "CommandTable",
     "Configuration",
+    "Decision",
+    "Denial",
+    "Gate",
     "HookCall",
     "HookChain",
     "HookDefinition",
@@ -41,6 +46,7 @@ __all__ = [
     "PreSendMessage",
     "PreToolBatch",
     "PreToolExecution",
+    "Reason",
     "Recording",
     "Reply",
     "Request",
@@ -50,6 +56,7 @@ __all__ = [
     "Session",
     "SessionEnd",
     "SessionStart",
+    "SimpleCommand",
     "Snapshot",
     "Stop",
     "SystemPromptBuilt",
@@ -74,12 +81,15 @@ __all__ = [
     "_interrupt_thread",
     "_shut_down",
     "allow",
+    "analyze_command",
     "ask",
+    "check_rule",
     "event_table",
     "find_project",
     "forget_project",
     "launch_native",
     "read_configuration",
+    "reading_environment",
     "retry",
     "skip",
     "stop",
@@ -937,6 +947,58 @@ class NativeCall:
 def launch_native(
     tool: WorkspaceTool, arguments: dict[str, Any], cwd: str | Path, wake: Callable[[], object]
 ) -> NativeCall: ...
+@final
+class Reason:
+    @property
+    def code(self) -> str: ...
+    @property
+    def effect(self) -> str: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def subject(self) -> str: ...
+    def message(self, language: str = "en") -> str: ...
+    def hint(self, language: str = "en") -> str: ...
+
+@final
+class SimpleCommand:
+    @property
+    def words(self) -> tuple[str | None, ...]: ...
+    @property
+    def subject(self) -> tuple[str | None, ...]: ...
+    @property
+    def redirects(self) -> tuple[tuple[Literal["read", "write"], str | None], ...]: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def effect(self) -> str: ...
+
+@final
+class Analysis:
+    @property
+    def command(self) -> str: ...
+    @property
+    def effect(self) -> str: ...
+    @property
+    def effects(self) -> tuple[str, ...]: ...
+    @property
+    def reasons(self) -> tuple[Reason, ...]: ...
+    @property
+    def commands(self) -> tuple[SimpleCommand, ...]: ...
+    @property
+    def requires(self) -> tuple[str, ...]: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class CommandTable:
+    def __new__(cls) -> Self: ...
+    def extend(self, toml: str, *, origin: str = "the text") -> CommandTable: ...
+    def load(self, path: str | Path) -> CommandTable: ...
+    @property
+    def programs(self) -> list[str]: ...
+
+def analyze_command(command: str, table: CommandTable | None = None) -> Analysis: ...
+def reading_environment(folder: Path, work_tree: Path) -> tuple[list[tuple[Path, Path]], str | None]: ...
 def _before_fork() -> None: ...
 def _after_fork_in_parent() -> None: ...
 def _after_fork_in_child() -> None: ...

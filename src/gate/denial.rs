@@ -193,6 +193,13 @@ pub(super) struct Particulars<'a> {
     pub(super) span: Option<Span>,
 }
 
+/// A reason of a shell analysis in words: why, and what to do instead.
+pub fn shell_words(reason: &super::shell::Reason, language: Language) -> (String, String) {
+    let text = &TABLE.shell[reason.code.as_str()][&language];
+    let fill = |text: &str| text.replace("{subject}", &format!("`{}`", cut(&reason.subject)));
+    (fill(&text.message), fill(&text.hint))
+}
+
 impl Denial {
     pub(super) fn new(
         code: impl Into<DenialCode>,

@@ -20,7 +20,7 @@ mod tool_class;
 
 pub use call::{Analyzer, ToolCall};
 pub use decision::{Answer, Decision};
-pub use denial::{Denial, DenialCode, GateCode, Language};
+pub use denial::{Denial, DenialCode, GateCode, Language, shell_words};
 pub use hook::{Gate, GateHook};
 pub use mode::{PlanGate, ReviewGate};
 pub use permission::{Level, PermissionRules, RuleError, RuleLists};

@@ -51,6 +51,9 @@ const GIT_CONFIGURATION: &[(&str, &str)] = &[
     ("gpg.x509.program", "/bin/false"),
     ("log.showSignature", "false"),
     ("diff.autoRefreshIndex", "false"),
+    // A diff of what changed in a submodule is made by a git of its own, under the configuration of the submodule.
+    ("diff.submodule", "short"),
+    ("help.format", "man"),
     ("safe.bareRepository", "explicit"),
     ("protocol.allow", "never"),
     ("credential.helper", ""),
@@ -298,6 +301,7 @@ fn runs_programs(key: &str) -> bool {
         "core" => matches!(last, "editor" | "sshcommand" | "gitproxy" | "alternaterefscommand"),
         "trailer" => matches!(last, "command" | "cmd"),
         "hook" => last == "command",
+        "man" | "browser" => matches!(last, "cmd" | "path"),
         _ => false,
     }
 }
@@ -348,6 +352,7 @@ mod tests {
             "merge.x.driver",
             "core.editor",
             "core.gitproxy",
+            "man.x.cmd",
         ] {
             assert!(runs_programs(key), "{key}");
         }

@@ -105,7 +105,7 @@ impl PyGate {
     }
 
     /// What is decided about a call.
-    #[pyo3(signature = (tool, arguments, *, effect=None, cwd=None, mode=None, session_id=String::new()))]
+    #[pyo3(signature = (tool, arguments, *, effect=None, cwd=None, mode=None, session_id=""))]
     fn decide(
         &self,
         py: Python<'_>,
@@ -114,14 +114,14 @@ impl PyGate {
         effect: Option<String>,
         cwd: Option<PathBuf>,
         mode: Option<String>,
-        session_id: String,
+        session_id: &str,
     ) -> PyResult<PyDecision> {
         let Value::Object(arguments) = to_json(&arguments)? else { return Err(PyValueError::new_err("arguments")) };
         let mut call = ToolCall::new(tool, &arguments);
         if let Some(cwd) = cwd {
             call = call.cwd(std::path::absolute(&cwd).unwrap_or(cwd));
         }
-        call = ToolCall { declared: effect, mode, session_id, ..call };
+        call = ToolCall { declared: effect, mode, session_id: session_id.to_owned(), ..call };
         Ok(PyDecision(py.detach(|| self.gate.decide(&call))))
     }
 

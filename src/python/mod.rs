@@ -20,6 +20,7 @@ mod record;
 mod result;
 mod run;
 mod session;
+mod shell;
 mod text;
 mod tool;
 mod watchdog;
@@ -64,6 +65,8 @@ mod _native {
     use super::run::{PyRunEvent, PyRunResult, PyToolRun};
     #[pymodule_export]
     use super::session::PySession;
+    #[pymodule_export]
+    use super::shell::{PyAnalysis, PyCommandTable, PyReason, PySimpleCommand, py_analyze, reading_environment};
     #[pymodule_export]
     use super::tool::{PyWorkspaceTool, py_workspace_tools};
 

@@ -162,7 +162,7 @@ def test_a_recorded_event_is_judged_in_its_mode_and_by_its_declared_effect(tmp_p
         tools.agent(*calls, hooks=hooks, session=session).run_sync("go")
     assert len(tools.entered) == 2
     report = chain_of(hw.ReviewGate(when="review")).replay(tmp_path / "record.jsonl")
-    assert [difference.after["action"] for difference in report.differences] == ["skip"]
+    assert [difference.after.action for difference in report.differences] == ["skip"]
     assert not chain_of(hw.ReviewGate(when="plan")).replay(tmp_path / "record.jsonl").differences
 
 

@@ -41,6 +41,7 @@ FIELDS: dict[str, Any] = {
     "tool_arguments": {"command": "ls"},
     "tool_arguments_json": '{"command": "ls"}',
     "tool_call_id": "call_1",
+    "tool_effect": "write",
     "tool_result": "file.txt",
     "suggested_rule": "shell",
     "decision": "allow",

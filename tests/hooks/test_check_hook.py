@@ -42,7 +42,7 @@ async def careful_coroutine(event: hw.HookEvent) -> Any:
 def test_a_careful_function_has_no_problems(hook: Any) -> None:
     report = check_hook(hook, "pre_tool_execution", role="gate")
     assert report.problems == (), report
-    assert len(report.cases) == 24
+    assert len(report.cases) == 25
     assert report.ok
     report.raise_problems()
 

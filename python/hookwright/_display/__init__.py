@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from .chain import chain_html, explanation_html, filter_text, replay_html, stats_html
 from .outcome import outcome_html
+from .shell import analysis_html
 from .timeline import timeline_html
 from .tools import tool_html
 
 __all__ = [
+    "analysis_html",
     "chain_html",
     "explanation_html",
     "filter_text",

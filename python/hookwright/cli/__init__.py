@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 
 from ._errors import EXIT_USAGE, Group
+from ._gate import gate
 from ._hooks import hooks, trust
 
 __all__ = ["cli", "main"]
@@ -57,6 +58,7 @@ def demo(repo: Path | None) -> None:
     sys.exit(run_demo(repo))
 
 
+cli.add_command(gate)
 cli.add_command(hooks)
 cli.add_command(trust)
 

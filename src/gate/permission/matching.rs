@@ -217,12 +217,44 @@ fn runs(command: &SimpleCommand, words: &[String], prefix: bool) -> Match {
         let bare: Vec<Option<&str>> = bare.iter().map(Option::as_deref).collect();
         best = best.max(begins_with(have, words, prefix)).max(begins_with(&bare, words, prefix));
     }
+    if best == Match::No && command.effect != Effect::ReadOnly && behind_options(&bare(&raw), words, prefix) {
+        best = Match::Yes;
+    }
     if best == Match::No && matches!(command.effect, Effect::Unknown | Effect::Executes) {
         // What an unknown program runs stands in its words.
         let later = (1..raw.len()).map(|start| begins_with(&raw[start..], words, prefix));
         best = later.filter(|found| *found == Match::Yes).max().unwrap_or(Match::No);
     }
     best
+}
+
+/// Whether a program is told what a rule names behind options of its own, each of which may take a word: what options a
+/// program has is not always known.
+fn behind_options(have: &[Option<String>], words: &[String], prefix: bool) -> bool {
+    let (Some((program, told)), Some((Some(runs), rest))) = (words.split_first(), have.split_first()) else {
+        return false;
+    };
+    if program != runs || told.is_empty() {
+        return false;
+    }
+    let rest: Vec<Option<&str>> = rest.iter().map(Option::as_deref).collect();
+    let is_option =
+        |position: usize| rest.get(position).is_some_and(|word| word.is_some_and(|word| word.starts_with('-')));
+    let mut reached = vec![false; rest.len() + 2];
+    reached[0] = true;
+    for position in 0..rest.len() {
+        if !reached[position] {
+            continue;
+        }
+        if begins_with(&rest[position..], told, prefix) == Match::Yes {
+            return true;
+        }
+        if is_option(position) {
+            reached[position + 1] = true;
+            reached[position + 2] |= !is_option(position + 1);
+        }
+    }
+    false
 }
 
 /// The words of a command that may name something, values of options included.

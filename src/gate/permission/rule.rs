@@ -71,7 +71,7 @@ pub(super) enum Specifier {
         words: Vec<String>,
         prefix: bool,
     },
-    Path(PathPattern),
+    Path(Box<PathPattern>),
     Place(PlacePattern),
     /// The text of a tool that takes one, or its beginning; a command if the tool turns out to run some.
     Text {
@@ -224,7 +224,7 @@ impl Kind {
                 Ok(Specifier::Command { words, prefix })
             }
             Kind::Path | Kind::Any if path.is_some() => {
-                PathPattern::parse(path.unwrap_or_default()).map(Specifier::Path)
+                PathPattern::parse(path.unwrap_or_default()).map(Box::new).map(Specifier::Path)
             }
             Kind::Domain | Kind::Any if domain.is_some() => {
                 PlacePattern::parse(domain.unwrap_or_default()).map(Specifier::Place)

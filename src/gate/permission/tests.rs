@@ -1,63 +1,16 @@
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::gate::shell::{Analysis, CommandTable, Effect, analyze};
 
 fn lists(allow: &[&str], ask: &[&str], deny: &[&str]) -> RuleLists {
     let owned = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
     RuleLists { level: Level::Session, allow: owned(allow), ask: owned(ask), deny: owned(deny) }
 }
 
-/// An analysis that knows a few programs, as the table of programs does.
-fn analysis(command: &str) -> Analysis {
-    let mut analysis = analyze(command, &CommandTable::default());
-    let reads = ["ls", "cat", "grep", "head", "true", "git status", "git diff", "git log"];
-    let wrappers = ["xargs", "env", "timeout", "nice"];
-    let mut inner = Vec::new();
-    for found in &mut analysis.commands {
-        let texts: Vec<&str> = found.words.iter().filter_map(|word| word.text()).collect();
-        let program = texts.first().copied().unwrap_or_default();
-        if texts.get(1) == Some(&"-C") && program == "git" {
-            found.subject.drain(1..3);
-        }
-        let two = texts.iter().take(2).copied().collect::<Vec<_>>().join(" ");
-        let start = found.words.first().map(|word| word.span.start).unwrap_or_default();
-        let own = |reason: &Reason| reason.span.start == start && reason.code == ReasonCode::UnknownProgram;
-        if wrappers.contains(&program) {
-            let mut command = found.clone();
-            command.words.drain(..if program == "timeout" { 2 } else { 1 });
-            command.subject = command.words.iter().map(|word| word.text().map(str::to_owned)).collect();
-            command.span.start = command.words[0].span.start;
-            let name = command.words[0].text().unwrap_or_default();
-            if !reads.contains(&name) {
-                analysis.reasons.push(Reason::new(
-                    ReasonCode::UnknownProgram,
-                    Effect::Unknown,
-                    command.words[0].span,
-                    name,
-                ));
-            }
-            inner.push(command);
-            analysis.reasons.retain(|reason| !own(reason));
-        } else if reads.contains(&program) || reads.contains(&two.as_str()) {
-            analysis.reasons.retain(|reason| !own(reason));
-            found.effect = Effect::ReadOnly;
-        }
-    }
-    analysis.commands.extend(inner);
-    analysis.effect = analysis.reasons.iter().map(|reason| reason.effect).max().unwrap_or(Effect::ReadOnly);
-    analysis
-}
-
-use crate::gate::shell::{Reason, ReasonCode};
-
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> PermissionRules {
-    let mut rules = PermissionRules::new(&[lists(allow, ask, deny)]).unwrap();
-    rules.analyzer = Analyzer::from_fn(analysis);
-    rules
+    PermissionRules::new(&[lists(allow, ask, deny)]).unwrap()
 }
 
 fn call(tool: &str, arguments: Value) -> ToolCall {
@@ -137,14 +90,9 @@ fn a_denied_command_is_found_wherever_it_stands() {
         ("git pushy", "allow"),
         ("git commit -m 'git push'", "allow"),
         ("echo git push", "allow"),
+        ("git --work-tree x -c a=b push", "deny"),
     ] {
-        let rules_for_echo = shell(&rules, command);
-        if command.starts_with("echo git") {
-            // Not known here, so it may be a wrapper.
-            assert_eq!(rules_for_echo, "deny");
-            continue;
-        }
-        assert_eq!(rules_for_echo, expected, "{command}");
+        assert_eq!(shell(&rules, command), expected, "{command}");
     }
 }
 
@@ -183,7 +131,7 @@ fn what_only_looks_passes_and_the_rest_asks_unless_told_otherwise() {
     let mut rules = rules(&[], &[], &[]);
     for (default, expected) in [(Answer::Ask, "ask"), (Answer::Deny, "deny"), (Answer::Allow, "allow")] {
         rules.default = default;
-        assert_eq!(shell(&rules, "ls -l | head -3; git status"), "allow");
+        assert_eq!(shell(&rules, "ls -l | head -3; cat x"), "allow");
         assert_eq!(rules.decide(&call("read_file", json!({"path": "/etc/passwd"}))).answer, Answer::Allow);
         assert_eq!(shell(&rules, "cargo build"), expected);
         for tool in ["write_file", "Task", "AskUserQuestion", "fetch", "python", "mcp__fs__read", "nonsense"] {
@@ -376,7 +324,6 @@ fn a_refusal_names_the_rule() {
         "Refused: shell `ls; git push origin`.\nWhy: the rule `Shell(git push:*)` forbids it.\n\
          Instead: Do not try it in another way; do without it, or say in your answer what you need."
     );
-    let _ = Path::new("/");
 }
 
 proptest::proptest! {

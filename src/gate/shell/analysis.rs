@@ -172,6 +172,15 @@ pub enum Requirement {
     HardenedGit,
 }
 
+impl Requirement {
+    /// The name as it stands in JSON, for example `hardened_git`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HardenedGit => "hardened_git",
+        }
+    }
+}
+
 /// A simple command: a program with its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimpleCommand {

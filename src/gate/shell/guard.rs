@@ -102,6 +102,7 @@ fn scan_invisible(text: &str) -> Option<(usize, char)> {
 enum Open {
     Paren,
     Brace,
+    Bracket,
     Quote,
     Backtick,
 }
@@ -114,7 +115,16 @@ struct Scan<'t> {
     words: usize,
     brackets: usize,
     /// The delimiters of here-documents that begin at the next line.
-    documents: Vec<(Vec<u8>, bool)>,
+    documents: Vec<Document>,
+}
+
+/// A here-document that has been announced.
+struct Document {
+    delimiter: Vec<u8>,
+    /// Whether tabs before its lines do not count.
+    tabs: bool,
+    /// Whether nothing in it is expanded.
+    quoted: bool,
 }
 
 impl Scan<'_> {
@@ -171,10 +181,10 @@ impl Scan<'_> {
                 }
                 b'$' if self.next(1) == b'[' => {
                     self.at += 1;
-                    self.deeper(Open::Brace)?;
+                    self.deeper(Open::Bracket)?;
                 }
                 b'}' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
-                b']' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
+                b']' if self.open.last() == Some(&Open::Bracket) => self.close(Open::Bracket),
                 _ if self.in_quote() => {}
                 b'(' => {
                     self.deeper(Open::Paren)?;
@@ -250,17 +260,19 @@ impl Scan<'_> {
         while self.text.get(at).is_some_and(|byte| !b" \t\n;&|()<>".contains(byte)) {
             at += 1;
         }
-        let delimiter: Vec<u8> = self.text[start..at].iter().copied().filter(|byte| !b"'\"\\".contains(byte)).collect();
+        let raw = &self.text[start..at];
+        let quoted = raw.iter().any(|byte| b"'\"\\".contains(byte));
+        let delimiter: Vec<u8> = raw.iter().copied().filter(|byte| !b"'\"\\".contains(byte)).collect();
         if !delimiter.is_empty() {
-            self.documents.push((delimiter, tabs));
+            self.documents.push(Document { delimiter, tabs, quoted });
         }
         self.at = at.max(self.at + 2) - 1;
     }
 
     /// At the end of a line: passes over the documents that begin there, counting what they expand.
     fn documents(&mut self) -> Result<(), (ReasonCode, usize)> {
-        for (delimiter, tabs) in std::mem::take(&mut self.documents) {
-            let mut depth = 0usize;
+        for Document { delimiter, tabs, quoted } in std::mem::take(&mut self.documents) {
+            let mut open: Vec<u8> = Vec::new();
             loop {
                 let start = self.at + 1;
                 if start >= self.text.len() {
@@ -276,16 +288,18 @@ impl Scan<'_> {
                 if line == delimiter {
                     break;
                 }
-                for byte in line {
+                for byte in line.iter().filter(|_| !quoted) {
                     match byte {
-                        b'(' | b'{' | b'`' => {
-                            depth += 1;
-                            self.brackets += 1;
-                        }
-                        b')' | b'}' => depth = depth.saturating_sub(1),
-                        _ => {}
+                        b'(' => open.push(b')'),
+                        b'{' => open.push(b'}'),
+                        b'[' => open.push(b']'),
+                        b'`' if open.last() != Some(&b'`') => open.push(b'`'),
+                        // Only what closes the innermost one closes anything.
+                        _ if open.last() == Some(byte) => drop(open.pop()),
+                        _ => continue,
                     }
-                    if depth > 2 * MAX_DEPTH || self.brackets > MAX_BRACKETS {
+                    self.brackets += 1;
+                    if open.len() > MAX_DEPTH || self.brackets > MAX_BRACKETS {
                         return Err((ReasonCode::TooDeep, start));
                     }
                 }

@@ -12,6 +12,8 @@ use super::word::Word;
 
 /// How many simple commands are judged before the rest is left unread: loops in loops are walked more than once.
 const MAX_WORK: usize = 4000;
+/// How many commands may run one another: `env nice timeout 5 ls` are three around one.
+const MAX_WRAPPERS: usize = 10;
 /// How often a loop is walked until what is known of variables no longer changes.
 const MAX_ROUNDS: usize = 3;
 
@@ -38,6 +40,8 @@ pub(super) struct Walk<'t> {
     /// Whether what is walked may not run at all.
     conditional: usize,
     work: usize,
+    /// How many commands run the one that is judged.
+    wrappers: usize,
     origin: Origin,
     /// The byte at which each character of the current text begins, if they differ.
     offsets: Option<Vec<usize>>,
@@ -56,6 +60,7 @@ impl<'t> Walk<'t> {
             nesting: 0,
             conditional: 0,
             work: 0,
+            wrappers: 0,
             origin: Origin::At(0),
             offsets: None,
             length: 0,
@@ -468,7 +473,13 @@ impl Site for Walk<'_> {
     }
 
     fn command(&mut self, words: &[Word]) {
+        if self.wrappers == MAX_WRAPPERS {
+            let span = words.first().map_or_else(Span::default, |word| word.span);
+            return self.refuse(ReasonCode::TooDeep, span, "");
+        }
+        self.wrappers += 1;
         self.judge(words, Vec::new());
+        self.wrappers -= 1;
     }
 
     fn text(&mut self, text: &str, span: Span) {

@@ -32,15 +32,13 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &Program, words: &[Word], st
         }
     }
     let Some(&first) = operands.get(assignments) else { return };
-    // Without the hardened environment git runs what the repository says.
+    // Without the hardened environment git runs what the repository says, whoever starts it.
     let takes_away = scan
         .options
         .iter()
         .find(|option| matches!(option.name, "-i" | "-" | "--ignore-environment" | "-u" | "--unset"));
     if let Some(option) = takes_away
-        && words[first..]
-            .iter()
-            .any(|word| word.raw.contains("git") || word.text().is_some_and(|text| text.contains("git")))
+        && !words[first].text().is_some_and(|name| judge.table.runs_nothing_else(name))
     {
         judge.report(ReasonCode::OptionExecutes, Effect::Executes, option.word, option.name);
     }

@@ -263,9 +263,10 @@ pub(super) fn judge_fd(judge: &mut Judge<'_>, program: &Program, words: &[Word],
         command.push(unknown_words(&words[action], "", false));
     }
     judge.site.command(&command);
+    // Behind the `;` there may be more options, but no second action.
     if end + 1 < words.len() {
-        let mut more = vec![words[start - 1].clone()];
-        more.extend_from_slice(&words[end + 1..]);
-        judge_fd(judge, program, &more, 1);
+        let scan = Scan::new(program, words, end + 1);
+        judge.troubles(&scan, words);
+        judge.options(program, &scan);
     }
 }

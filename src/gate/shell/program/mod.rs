@@ -3,13 +3,14 @@
 pub(super) mod awk;
 mod env;
 mod find;
+pub(super) mod git;
 mod old_style;
 pub(super) mod sed;
 mod shell;
 mod tests_of_project;
 mod xargs;
 
-pub(super) use tests_of_project::{is_local_package, is_test_file, is_test_module};
+pub(super) use tests_of_project::{is_local_package, is_named_test, is_test_file, is_test_module};
 
 use super::analysis::{Effect, ReasonCode};
 use super::table::{Judge, Program};

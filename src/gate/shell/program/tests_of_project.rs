@@ -1,22 +1,36 @@
 //! What counts as a test of the project when a test runner is told what to run.
 
-/// Whether a path lies in the project and is a folder or a file with the name of a test. `text`: the path, if it is
-/// known; else `prefix` is what it begins with.
+/// Whether a path lies in the project and is a folder, or has the name of a test. `text`: the path, if it is known; else
+/// `prefix` is what it begins with.
 ///
-/// A runner loads whatever file it is given, so a file must look like a test: `tests/login.py`, `login_test.go`,
-/// `src/a.spec.ts`. A folder is searched for tests by the runner itself.
+/// For runners that search folders for tests by themselves, and load a file that they are given.
 pub(crate) fn is_test_file(text: Option<&str>, prefix: &str) -> bool {
-    let path = text.unwrap_or(prefix);
-    let inside = !path.is_empty()
-        && !path.starts_with(['/', '~', '-'])
+    let path = file_of(text.unwrap_or(prefix));
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_folder = text.is_some() && !name.trim_start_matches('.').contains('.');
+    is_inside(path) && (is_folder || path.split('/').any(names_a_test))
+}
+
+/// Whether a path lies in the project and has the name of a test: `tests/login.py`, `login_test.go`, `src/a.spec.ts`.
+///
+/// For runners that take any name for that of a file, with or without its extension.
+pub(crate) fn is_named_test(text: Option<&str>, prefix: &str) -> bool {
+    let path = file_of(text.unwrap_or(prefix));
+    is_inside(path) && path.split('/').any(names_a_test)
+}
+
+/// The file in `tests/test_a.py::TestCase::test_x[1-2]`.
+fn file_of(path: &str) -> &str {
+    path.split("::").next().unwrap_or_default()
+}
+
+/// Whether a path is relative and never leaves the project. `@file` is a list of more words to some.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty()
+        && !path.starts_with(['/', '~', '-', '@'])
         && !path.contains(":\\")
         && !path.contains("//")
-        && path.split('/').all(|part| part != "..");
-    // `tests/test_a.py::TestCase::test_x[1-2]`
-    let file = path.split("::").next().unwrap_or_default();
-    let name = file.rsplit('/').next().unwrap_or_default();
-    let is_folder = text.is_some() && !name.trim_start_matches('.').contains('.');
-    inside && (is_folder || file.split('/').any(names_a_test))
+        && path.split('/').all(|part| part != "..")
 }
 
 /// Whether a dotted name is that of a module of tests: `tests.test_a`, `app.tests`.
@@ -84,6 +98,12 @@ mod tests {
             "-p",
         ] {
             assert!(!is_test_file(Some(path), path), "{path}");
+        }
+        assert!(!is_test_file(Some("@tests"), "@tests"));
+        assert!(is_named_test(Some("tests/unit"), "tests/unit"));
+        assert!(is_named_test(Some("test/a.js"), "test/a.js"));
+        for path in ["evil", "src", "TEST=evil", "latest", "../tests"] {
+            assert!(!is_named_test(Some(path), path), "{path}");
         }
         assert!(is_test_file(None, "tests/"));
         assert!(!is_test_file(None, "src/"));

@@ -178,10 +178,13 @@ impl Compiler<'_> {
             .map(|rest| Box::new(self.program(*rest, &format!("{place}, after_dashes"), false)));
         let subcommands = self.subcommands(std::mem::take(&mut source.subcommand), place);
         if let Some(name) = &source.default_subcommand
-            && !subcommands.contains_key(name.as_str())
+            && subcommands.get(name.as_str()).is_none_or(|found| found.same_as.is_some())
         {
             let hint = suggestion(name, subcommands.keys().map(|name| &**name));
-            self.problem(place, format!("default_subcommand: there is no sub-command `{name}`{hint}"));
+            self.problem(
+                place,
+                format!("default_subcommand: there is no sub-command `{name}` with rules of its own{hint}"),
+            );
         }
         Program {
             names: source.names,
@@ -287,8 +290,9 @@ impl Compiler<'_> {
     }
 
     fn list(&mut self, names: &str, arity: Arity, meaning: Meaning, into: &mut Options, place: &str) {
-        let rule = OptionRule { arity, meaning };
         for name in names.split_whitespace() {
+            let (name, arity) = name.strip_suffix("[=]").map_or((name, arity), |name| (name, Arity::Optional));
+            let rule = OptionRule { arity, meaning };
             if name == "-NUMBER" {
                 into.number = true;
             } else if let Some(rest) = name.strip_prefix("--[no-]") {
@@ -362,7 +366,7 @@ mod tests {
             "my.toml: program `two`: options: `x` is no option; write it with its dashes",
             "my.toml: program `two`: operands: there is no kind `fil`; did you mean `file`?",
             "my.toml: program `four`: `/bin/five` is no name of a program; write it without path and blanks",
-            "my.toml: program `four`: default_subcommand: there is no sub-command `lst`; did you mean `list`?",
+            "my.toml: program `four`: default_subcommand: there is no sub-command `lst` with rules of its own; did you mean `list`?",
         ];
         let problems = problems(text);
         for expected in expected {

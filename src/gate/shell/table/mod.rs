@@ -22,6 +22,7 @@ pub use compile::TableError;
 pub use environment::environment_variable_is_safe;
 pub(super) use judge::Judge;
 pub use listing::{DangerousOption, ProgramExamples};
+use program::Kind;
 pub(super) use program::Program;
 pub(super) use scan::{Given, Scan, is_one_word};
 
@@ -97,8 +98,10 @@ impl CommandTable {
         path.chain(words[arguments..].iter().map(|word| word.text().map(str::to_owned))).collect()
     }
 
-    /// Whether a variable may stand in front of a program. `value`: what it is set to, if that is known.
-    pub(super) fn environment_is_safe(&self, name: &str, value: Option<&str>) -> bool {
-        environment_variable_is_safe(name, value)
+    /// Whether a program is known, runs no other command that it is given, and needs nothing around it.
+    pub(super) fn runs_nothing_else(&self, name: &str) -> bool {
+        self.programs.get(name).is_some_and(|program| {
+            program.handler.is_none() && program.requires.is_none() && !program.operands.kinds.contains(&Kind::Command)
+        })
     }
 }

@@ -38,6 +38,10 @@ pub(crate) enum Kind {
     Number,
     /// Only one of the program's `choices`.
     Choice,
+    /// A setting `key=value` for git that is one of the program's `choices`.
+    GitSetting,
+    /// How git prints something, or what it sorts by.
+    GitFormat,
     /// Something that is run.
     Execute,
     /// Something that is reached over the network.
@@ -54,6 +58,8 @@ pub(crate) enum Kind {
     PluginOff,
     /// A file or folder of tests inside the project.
     TestFile,
+    /// A path with the name of a test inside the project, where any file would be loaded.
+    NamedTest,
     /// A dotted name of a module of tests.
     TestModule,
     /// A package of the project by a relative path: `./...`.
@@ -62,7 +68,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 19] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 22] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -72,6 +78,8 @@ impl Kind {
         ("format", Kind::Format),
         ("number", Kind::Number),
         ("choice", Kind::Choice),
+        ("git_setting", Kind::GitSetting),
+        ("git_format", Kind::GitFormat),
         ("execute", Kind::Execute),
         ("network", Kind::Network),
         ("change", Kind::Change),
@@ -80,6 +88,7 @@ impl Kind {
         ("awk_program", Kind::AwkProgram),
         ("plugin_off", Kind::PluginOff),
         ("test_file", Kind::TestFile),
+        ("named_test", Kind::NamedTest),
         ("test_module", Kind::TestModule),
         ("local_package", Kind::LocalPackage),
     ];
