@@ -280,8 +280,11 @@ fn check_configuration(listed: &[u8], folder: &Path, inside: &[PathBuf]) -> Resu
         if key.starts_with("include.") || key.starts_with("includeif.") {
             let base = folder.join(origin.trim_start_matches("file:"));
             let target = base.parent().unwrap_or(folder).join(value);
-            let real = target.canonicalize().unwrap_or(target);
-            if value.starts_with('~') || !inside.iter().any(|folder| real.starts_with(folder)) {
+            let climbs = target.components().any(|part| part == std::path::Component::ParentDir);
+            // A file that is not there now may be there when git looks.
+            let real = target.canonicalize().ok().or_else(|| (!climbs).then_some(target));
+            let is_inside = real.is_some_and(|real| inside.iter().any(|folder| real.starts_with(folder)));
+            if value.starts_with('~') || !is_inside {
                 return Err(GitRisk::Included { path: value.to_owned() });
             }
         }
