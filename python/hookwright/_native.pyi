@@ -947,6 +947,7 @@ class NativeCall:
 def launch_native(
     tool: WorkspaceTool, arguments: dict[str, Any], cwd: str | Path, wake: Callable[[], object]
 ) -> NativeCall: ...
+
 @final
 class Reason:
     @property

@@ -268,7 +268,7 @@ def test_an_option_of_the_wrong_type_says_what_it_must_be(chain: hw.HookChain) -
         (
             TypeError,
             {"tool_matcher": ["shell", "write_*"]},
-            'tool_matcher must be text with | between names, such as "shell|write_*", not [\'shell\', \'write_*\']',
+            "tool_matcher must be text with | between names, such as \"shell|write_*\", not ['shell', 'write_*']",
         ),
         (TypeError, {"enabled": "yes"}, "enabled must be True or False, not 'yes'"),
         (TypeError, {"order": 1.5}, "order must be a whole number, not 1.5"),
