@@ -274,12 +274,20 @@ class Agent:
                 return self._check(drive_blocking(work), work)
         with self._work(text, session, detached=True) as work:
             finished = threading.Event()
-            job = on_thread(lambda: drive_blocking(work), finished.set)
+            thread: list[int] = []
+
+            def drive_there() -> RunResult:
+                thread.append(threading.get_ident())
+                return drive_blocking(work)
+
+            job = on_thread(drive_there, finished.set)
             job.begin()
             try:
                 _workers._wait(finished, threading.TIMEOUT_MAX)
             except BaseException:
                 work.running.cancel()
+                if thread:
+                    _native._interrupt_thread(thread[0])
                 # The turn is brought to its end, so that the next one finds the session free.
                 finished.wait(_AFTERMATH)
                 raise
@@ -389,6 +397,9 @@ class Agent:
 
     def _config(self, session: Session) -> _native.TurnConfig:
         config = self._configs.get(session.id)
+        if config is None and self._configs:
+            # Only the conversation differs: what the tools take was read and checked before.
+            return next(iter(self._configs.values())).for_session(session, self.cwd)
         if config is None:
             config = _native.TurnConfig(
                 name=self.name,
@@ -407,7 +418,6 @@ class Agent:
                 self._configs[session.id] = config
         return config
 
-    @contextlib.contextmanager
     def _work(
         self,
         text: str,
@@ -417,7 +427,7 @@ class Agent:
         hold_text: bool = False,
         detached: bool = False,
         sender: str | None = None,
-    ) -> Any:
+    ) -> Work:
         if not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
@@ -430,13 +440,7 @@ class Agent:
             _open_agents.add(self)
         text = well_formed(text)
         turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source, sender=sender)
-        running = Running(turn, detached=detached)
-        self._runs.add(running)
-        try:
-            yield Work(self, turn, running, session, self.cwd or Path(session.cwd))
-        finally:
-            running.over = True
-            self._runs.discard(running)
+        return Work(self, turn, Running(turn, detached=detached), session)
 
     def _check(self, result: RunResult | None, work: Work) -> RunResult:
         assert result is not None

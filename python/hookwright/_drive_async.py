@@ -104,21 +104,37 @@ class _Course:
 
     async def _go_on(self) -> None:
         turn = self._work.turn
-        kind, payload = self._step
         try:
-            with _heartbeat():
-                if kind == "calls":
-                    answers, broken = await _run_calls(self._work, payload)
-                    self._ended_by = self._ended_by or broken
-                    self._step = turn.calls(answers, broken is not None, False)
-                else:
-                    self._step = await _perform(self._work, kind, payload)
+            if "ipykernel" not in sys.modules:
+                self._step = await self._next()
+            else:
+                with _heartbeat():
+                    self._step = await self._next()
         except GeneratorExit:
             raise
         except BaseException as error:
             # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
             self._ended_by = self._ended_by or error
+            await _heed(error)
             self._step = turn.cancelled(False)
+
+    async def _next(self) -> Any:
+        kind, payload = self._step
+        if kind != "calls":
+            return await _perform(self._work, kind, payload)
+        answers, broken = await _run_calls(self._work, payload)
+        if broken is not None:
+            self._ended_by = self._ended_by or broken
+            await _heed(broken)
+        return self._work.turn.calls(answers, broken is not None, False)
+
+
+async def _heed(error: BaseException | None) -> None:
+    """Has the loop deliver the cancellation that ended a function which did not let the loop go on. It would otherwise
+    come with the next wait, which is that of a hook that hears of the end."""
+    if isinstance(error, _workers.CallerCancelled):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
 
 
 async def _perform(work: Work, kind: str, payload: Any) -> Any:
@@ -272,7 +288,7 @@ async def _run_call(work: Work, call: Call) -> CallAnswer:
 
 
 async def _await_tool(work: Work, tool: Any, arguments: dict[str, Any], call_id: str) -> tuple[bool, Any]:
-    context = work.context(call_id)
+    context = work.context(tool, call_id)
     seconds = work.seconds(tool.timeout)
     if tool.inline and not tool.is_async and tool.timeout is None:
         value = call_here(tool.invoke, arguments, context)
@@ -320,9 +336,6 @@ async def _approve(work: Work, call: Any, reason: str, suggested_rule: str | Non
 @contextlib.contextmanager
 def _heartbeat() -> Iterator[None]:
     """Wakes a notebook's loop now and then: an interrupt of an awaited cell is seen only when the loop wakes."""
-    if "ipykernel" not in sys.modules:
-        yield
-        return
     loop = asyncio.get_running_loop()
     handle: asyncio.TimerHandle | None = None
 

@@ -36,17 +36,25 @@ def _drive(work: Work) -> RunResult:
             if kind == "calls":
                 answers, error = _run_calls(work, payload)
                 saved = saved or error
+                _heed(turn, error)
                 action = functools.partial(turn.calls, answers, error is not None, True)
             else:
                 action = _perform(work, kind, payload)
         except BaseException as error:
             # Whatever ended the wait, the turn has to be brought to its end: every call gets its result.
             saved = saved or error
+            _heed(turn, error)
             action = lambda: turn.cancelled(True)  # noqa: E731
     if saved is not None and not running.take_back(saved):
         raise saved
     assert running.result is not None
     return running.result
+
+
+def _heed(turn: _native.Turn, error: BaseException | None) -> None:
+    """Takes the request to cancel off the turn when it has ended something: the hooks that hear of the end go on."""
+    if isinstance(error, _workers.CallerCancelled):
+        turn.take_cancel()
 
 
 def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
@@ -143,7 +151,7 @@ def _begin(work: Work, call: Call, woken: threading.Event) -> _Pending | CallAns
         return work.not_begun(tool)
     if isinstance(tool, WorkspaceTool):
         return _Pending(work, tool, _NativeElsewhere(work, tool, arguments, woken), work.seconds())
-    context = work.context(call_id)
+    context = work.context(tool, call_id)
     if tool.inline and not tool.is_async and tool.timeout is None:
         began = time.perf_counter()
         try:

@@ -77,7 +77,9 @@ __all__ = [
     "_after_fork_in_child",
     "_after_fork_in_parent",
     "_before_fork",
+    "_call_interruptibly",
     "_deadline_left",
+    "_interrupt_thread",
     "_shut_down",
     "allow",
     "analyze_command",
@@ -922,6 +924,7 @@ class TurnConfig:
         limits: Any,
         script: Script | None,
     ) -> Self: ...
+    def for_session(self, session: Session, cwd: Any) -> TurnConfig: ...
     def begin(
         self,
         text: str,
@@ -1033,3 +1036,5 @@ class GoalMachine:
     def state(self) -> dict[str, Any]: ...
 
 def workspace_fingerprint(roots: Any) -> str: ...
+def _call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any: ...
+def _interrupt_thread(thread: int) -> None: ...

@@ -34,9 +34,9 @@ class Running:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: threading.Event | None = None
         if not detached:
-            with contextlib.suppress(RuntimeError):
-                self._loop = asyncio.get_running_loop()
-                self._task = asyncio.current_task()
+            self._loop = asyncio._get_running_loop()
+            if self._loop is not None:
+                self._task = asyncio.current_task(self._loop)
         self._cancelling_before = self._cancelling()
 
     def _cancelling(self) -> int:

@@ -18,6 +18,8 @@ class HookStats:
         halts: how often it stopped, skipped or asked.
         failures: how often it failed.
         timeouts: how often it did not answer in time.
+        would_halt: how often it would have halted if it were not in shadow mode.
+        would_change: how often it would have changed something if it were not in shadow mode.
         filtered: how often its filter did not match.
         passed_over: how often it had no turn: switched off, after a halt, or with no time left.
         p50_ms: the median time of a run in milliseconds.
@@ -33,6 +35,8 @@ class HookStats:
     halts: int
     failures: int
     timeouts: int
+    would_halt: int
+    would_change: int
     filtered: int
     passed_over: int
     p50_ms: float
@@ -92,7 +96,8 @@ class ChainStats(Sequence[HookStats]):
                 f"{value} {name}"
                 for name, value in (
                     ("changes", hook.changes), ("halts", hook.halts), ("failures", hook.failures),
-                    ("timeouts", hook.timeouts), ("filtered", hook.filtered), ("passed over", hook.passed_over),
+                    ("timeouts", hook.timeouts), ("would halt", hook.would_halt),
+                    ("would change", hook.would_change), ("filtered", hook.filtered), ("passed over", hook.passed_over),
                 )
                 if value
             )  # fmt: skip

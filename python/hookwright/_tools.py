@@ -202,6 +202,11 @@ class Tool(Generic[P, R]):
             return cast(Callable[..., Any], self.function)(self._instance, **keywords)
         return cast(Callable[..., Any], self.function)(**keywords)
 
+    @property
+    def _takes_context(self) -> bool:
+        """Whether the function asks where its calls come from."""
+        return self._read_signature().context is not None
+
     def _read_signature(self) -> Parameters:
         parameters: Parameters | None = self._parameters
         if parameters is None:

@@ -1,21 +1,59 @@
-"""The parts of the watchdog that have to be Python: the exception class and the C function that raises it.
+"""The parts of the watchdog that have to be Python: the exception class, the C function that raises it, and how asyncio
+answers Ctrl-C.
 
 ``PyThreadState_SetAsyncExc`` is not in the limited API's safe surface, so it is reached through ctypes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import signal
+import threading
 from typing import Any
 
 
 class Deadline(BaseException):
-    """Raised inside a hook whose time is up. Private: what a caller sees is a run with status ``timeout``."""
+    """Raised inside a hook whose time is up, or whose caller was interrupted. Private: what a caller sees is a run with
+    status ``timeout``, or the interrupt."""
 
 
 set_async_exception: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
 set_async_exception.argtypes = [ctypes.c_ulong, ctypes.py_object]
 set_async_exception.restype = ctypes.c_int
 
+#: Without a type, because the oldest Python's tasks do not count their cancellations.
+_TASK: Any = asyncio.Task
+
 #: A null pointer: takes a pending exception back.
 NOTHING = ctypes.py_object()
+
+
+def thread() -> tuple[int, bool]:
+    """The calling thread, and whether an event loop on it would hold an interrupt back.
+
+    Only the main thread gets signals. Before Python 3.11 asyncio has no handler of its own: Ctrl-C is raised at once,
+    in whatever runs.
+    """
+    ident = threading.get_ident()
+    return ident, ident == threading.main_thread().ident and hasattr(asyncio.Task, "cancelling")
+
+
+def held_back() -> tuple[int, int] | None:
+    """The interrupt that `asyncio.run` has answered by cancelling its task, while the task that runs has not seen it.
+
+    Called from another thread while the main one is inside a function that does not let the loop go on. The handler
+    that `asyncio.Runner` installs knows the task that it cancels. The cancellation is under way when a task is to be
+    cancelled with its next step, or when what it waits for has been cancelled.
+
+    Returns:
+        What tells this interrupt from others; ``None`` if there is none.
+    """
+    main: Any = getattr(signal.getsignal(signal.SIGINT), "keywords", {}).get("main_task")
+    if not isinstance(main, _TASK) or main.done() or not main.cancelling():
+        return None
+    for task in (asyncio.current_task(main.get_loop()), main):
+        waits_for = getattr(task, "_fut_waiter", None)
+        if getattr(task, "_must_cancel", False) or (waits_for is not None and waits_for.cancelled()):
+            return id(main), main.cancelling()
+    return None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._native import Session, Turn
-from ._tools import Context
+from ._native import Session, Turn, _call_interruptibly
+from ._tools import Context, Tool
+from ._workers import CallerCancelled
 
 if TYPE_CHECKING:
     from ._agent import Agent
@@ -21,21 +22,35 @@ CallAnswer = tuple[str, Any, float] | None
 
 
 class Work:
-    """One turn and everything its effects need."""
+    """One turn and everything its effects need; entered for as long as it goes on."""
 
-    def __init__(self, agent: Agent, turn: Turn, running: Running, session: Session, cwd: Path) -> None:
+    def __init__(self, agent: Agent, turn: Turn, running: Running, session: Session) -> None:
         self.agent = agent
         self.turn = turn
         self.running = running
         self.session = session
-        self.cwd = cwd
         #: What the model's function raised, for the traceback of the error that the run ends with.
         self.model_error: BaseException | None = None
         seconds = agent._limits["max_seconds"]
         self.end = None if seconds is None else time.monotonic() + seconds
 
-    def context(self, call_id: str) -> Context:
-        """What a tool may know of where its call comes from."""
+    @property
+    def cwd(self) -> Path:
+        """The folder that tools are told."""
+        return self.agent.cwd or Path(self.session.cwd)
+
+    def __enter__(self) -> Work:
+        self.agent._runs.add(self.running)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running.over = True
+        self.agent._runs.discard(self.running)
+
+    def context(self, tool: Tool[..., Any], call_id: str) -> Context | None:
+        """What a tool may know of where its call comes from, if it asks for that."""
+        if not tool._takes_context:
+            return None
         return Context(
             agent=self.agent.name,
             session_id=self.session.id,
@@ -96,10 +111,11 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
     Raises:
         Failed: with what it raised, but for an interrupt, which is meant for this thread.
+        CallerCancelled: when an interrupt ended it that the event loop holds back.
     """
     try:
-        return function(*arguments)
-    except KeyboardInterrupt:
+        return _call_interruptibly(function, *arguments)
+    except (KeyboardInterrupt, CallerCancelled):
         raise
     except BaseException as error:
         raise Failed(error) from None

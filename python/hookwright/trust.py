@@ -92,6 +92,7 @@ def _root(project: str | os.PathLike[str]) -> Path:
     root = _native.find_project(Path(project))
     if root is None:
         raise TrustError(
-            f"there are no hooks to trust: neither {Path(project).absolute()} nor a folder above it has .hookwright/"
+            f"there are no hooks to trust: neither {Path(project).absolute()} nor a folder above it has .hookwright/",
+            hint="a project's hooks stand in .hookwright/hooks.yaml, or in .hookwright/hooks/<name>/HOOK.yaml",
         )
     return root

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 
 use super::context::{EventContext, Fields, Scope};
 use super::dispatch::{Abort, Dispatch};
-use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookKind, HookMeta, OnError, Role};
+use super::entry::{DEFAULT_BUDGET, Entry, Hook, HookKind, HookMeta, Lineup, OnError, Role};
 use super::event::{Event, Field};
 use super::moment::Moment;
 use super::outcome::Outcome;
@@ -69,7 +69,7 @@ pub enum RegistrationError {
 #[derive(Clone)]
 pub struct Snapshot {
     entries: Vec<Arc<Entry>>,
-    by_event: Vec<Arc<[Arc<Entry>]>>,
+    by_event: Vec<Arc<Lineup>>,
     /// The time that a whole dispatch may take.
     pub budget: Duration,
     /// Whether nothing that hooks decide is applied.
@@ -79,7 +79,10 @@ pub struct Snapshot {
 impl Snapshot {
     fn new(mut entries: Vec<Arc<Entry>>, budget: Duration, shadow: bool) -> Self {
         entries.sort_by_key(|entry| entry.order_key());
-        let of = |event: &Event| entries.iter().filter(|entry| entry.meta.events.contains(event)).cloned().collect();
+        let of = |event: &Event| {
+            let heard = entries.iter().filter(|entry| entry.meta.events.contains(event));
+            Arc::new(heard.cloned().collect::<Lineup>())
+        };
         Snapshot { by_event: Event::ALL.iter().map(of).collect(), entries, budget, shadow }
     }
 
@@ -89,7 +92,7 @@ impl Snapshot {
     }
 
     /// The hooks of one event, in the order in which they run.
-    pub fn of(&self, event: Event) -> &Arc<[Arc<Entry>]> {
+    pub fn of(&self, event: Event) -> &Arc<Lineup> {
         &self.by_event[event as usize]
     }
 }
@@ -258,7 +261,7 @@ impl HookChain {
     /// Whether a dispatch of `event` would reach anybody: a hook, or a recorder. Recorders do not listen to the
     /// pieces of a streamed text.
     pub fn listens(&self, event: Event) -> bool {
-        !self.snapshot.load().of(event).is_empty() || self.records(event)
+        !self.snapshot.load().of(event).entries.is_empty() || self.records(event)
     }
 
     fn records(&self, event: Event) -> bool {
@@ -300,14 +303,14 @@ impl HookChain {
         read: impl FnOnce() -> Result<(Arc<Scope>, Fields), E>,
     ) -> Result<Option<Dispatch>, E> {
         let snapshot = self.snapshot.load();
-        let entries = snapshot.of(event);
-        if entries.is_empty() && !self.records(event) {
+        let lineup = snapshot.of(event);
+        if lineup.entries.is_empty() && !self.records(event) {
             return Ok(None);
         }
         let (scope, fields) = read()?;
         let budget = limit.map_or(snapshot.budget, |limit| limit.min(snapshot.budget));
         let context = EventContext::new(event, scope, fields, Moment::now(), budget);
-        Ok(Some(Dispatch::new(Arc::new(context), entries.clone(), snapshot.shadow)))
+        Ok(Some(Dispatch::new(Arc::new(context), lineup.clone(), snapshot.shadow)))
     }
 
     /// Ends a dispatch: counts it and, if the chain records, writes it down.
@@ -317,8 +320,8 @@ impl HookChain {
 
     /// The same, without moving the outcome out of its box.
     pub fn finish_boxed(&self, dispatch: Dispatch) -> Box<Outcome> {
-        let outcome = dispatch.finish();
-        lock(&self.stats).add(&outcome);
+        let (lineup, outcome) = dispatch.finish();
+        lock(&self.stats).add(&lineup.entries, &outcome.runs);
         if self.recording.load(Ordering::Relaxed) {
             let recorders = lock(&self.recorders).clone();
             recorders.iter().for_each(|recorder| recorder.write(&outcome));
@@ -450,7 +453,7 @@ fn check(meta: &HookMeta) -> Result<(), RegistrationError> {
 
 /// The same hook, switched on or off.
 fn switched(entry: &Entry, enabled: bool) -> Result<Arc<Entry>, RegistrationError> {
-    let meta = HookMeta { enabled, ..entry.meta.clone() };
+    let meta = HookMeta { enabled, ..HookMeta::clone(&entry.meta) };
     let name = meta.name.to_string();
     // The filter compiled before, so it compiles again.
     let entry = Entry::new(meta, entry.hook.clone(), entry.sequence, entry.slot);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -292,6 +293,53 @@ impl EventContext {
     /// # Errors
     /// When a field has no JSON form; the message names the field.
     pub fn document(&self) -> Result<Map<String, Value>, String> {
+        let mut document = self.common_fields();
+        for (field, payload) in self.fields() {
+            let value = rendered(*field, payload)?;
+            if *field == Field::ToolArguments && self.get(Field::ToolArgumentsJson).is_none() {
+                document.insert("tool_arguments_json".into(), value.to_string().into());
+            }
+            document.insert(field.as_str().into(), value.clone());
+        }
+        if let Some(outcome) = &self.outcome {
+            document.insert("outcome".into(), outcome.summary());
+        }
+        Ok(document)
+    }
+
+    /// The text of [`EventContext::document`], written straight into one buffer: a payload of many megabytes is neither
+    /// copied as a value first nor moved while the text grows.
+    ///
+    /// # Errors
+    /// When a field has no JSON form; the message names the field.
+    pub fn document_json(&self) -> Result<Vec<u8>, String> {
+        let mut size = 1024;
+        for (field, payload) in self.fields() {
+            let weight = json_size(rendered(*field, payload)?);
+            size += if *field == Field::ToolArguments { 2 * weight } else { weight };
+        }
+        let mut text = Vec::with_capacity(size + size / 16);
+        push_json(&mut text, &Value::Object(self.common_fields()));
+        text.pop();
+        for (field, payload) in self.fields() {
+            begin_entry(&mut text, *field);
+            let start = text.len();
+            push_json(&mut text, rendered(*field, payload)?);
+            if *field == Field::ToolArguments && self.get(Field::ToolArgumentsJson).is_none() {
+                let written = text[start..].to_vec();
+                begin_entry(&mut text, Field::ToolArgumentsJson);
+                push_json_as_text(&mut text, &written);
+            }
+        }
+        if let Some(outcome) = &self.outcome {
+            text.extend_from_slice(b",\"outcome\":");
+            push_json(&mut text, &outcome.summary());
+        }
+        text.push(b'}');
+        Ok(text)
+    }
+
+    fn common_fields(&self) -> Map<String, Value> {
         let mut document = Map::new();
         document.insert("event".into(), self.event.as_str().into());
         document.insert("event_id".into(), self.event_id().into());
@@ -305,18 +353,47 @@ impl EventContext {
             document.insert("mode".into(), mode.into());
         }
         document.insert("budget_ms".into(), self.budget_ms().into());
-        for (field, payload) in self.fields() {
-            let value = payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))?;
-            if *field == Field::ToolArguments && !document.contains_key("tool_arguments_json") {
-                document.insert("tool_arguments_json".into(), value.to_string().into());
-            }
-            document.insert(field.as_str().into(), value.clone());
-        }
-        if let Some(outcome) = &self.outcome {
-            document.insert("outcome".into(), outcome.summary());
-        }
-        Ok(document)
+        document
     }
+}
+
+fn rendered(field: Field, payload: &Payload) -> Result<&Value, String> {
+    payload.json().map_err(|error| format!("the field {field} has no JSON form: {error}"))
+}
+
+fn begin_entry(text: &mut Vec<u8>, field: Field) {
+    text.extend_from_slice(b",\"");
+    text.extend_from_slice(field.as_str().as_bytes());
+    text.extend_from_slice(b"\":");
+}
+
+fn push_json(text: &mut Vec<u8>, value: &Value) {
+    // Keys are text and memory takes everything, so nothing here can fail.
+    let _ = serde_json::to_writer(text, value);
+}
+
+/// About how long the JSON of a value is: exact but for what has to be escaped.
+fn json_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => 2 + items.iter().map(json_size).sum::<usize>(),
+        Value::Object(map) => 2 + map.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 12,
+    }
+}
+
+/// Writes JSON as a JSON string. In JSON only quotes and backslashes have to be escaped once more, so that what lies
+/// between them is copied as it is.
+fn push_json_as_text(text: &mut Vec<u8>, json: &[u8]) {
+    text.push(b'"');
+    let mut rest = json;
+    while let Some(at) = memchr2(b'"', b'\\', rest) {
+        text.extend_from_slice(&rest[..at]);
+        text.extend_from_slice(&[b'\\', rest[at]]);
+        rest = &rest[at + 1..];
+    }
+    text.extend_from_slice(rest);
+    text.push(b'"');
 }
 
 impl FilterSubject for EventContext {
@@ -342,6 +419,8 @@ impl FilterSubject for EventContext {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn context() -> EventContext {
@@ -376,5 +455,25 @@ mod tests {
         assert_eq!(document["tool_arguments_json"], r#"{"command":"ls","lines":3}"#);
         assert!(document["budget_ms"].as_u64().unwrap() > 29_000);
         assert_eq!(document["agent"]["kind"], "main");
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_of_the_document_is_the_document(text: String, key: String, given: bool, number: f64) {
+            let arguments = json!({key: text, "list": [text, null, number], "nested": {"quotes": "\"\\\n\u{1}"}});
+            let mut fields = vec![(Field::ToolName, text.as_str().into()), (Field::ToolArguments, arguments.into())];
+            if given {
+                fields.push((Field::ToolArgumentsJson, "{ }".into()));
+            }
+            let context = EventContext::new(
+                Event::PreToolExecution, Arc::default(), fields, Moment::now(), Duration::from_secs(30),
+            );
+            let mut written: Map<String, Value> = serde_json::from_slice(&context.document_json().unwrap()).unwrap();
+            let mut document = context.document().unwrap();
+            for document in [&mut written, &mut document] {
+                document.remove("budget_ms").unwrap();
+            }
+            prop_assert_eq!(written, document);
+        }
     }
 }

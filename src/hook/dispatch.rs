@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::context::EventContext;
-use super::entry::{Call, Entry, HookFailure, HookReply, OnError, Role, Verdict};
+use super::entry::{Call, Entry, HookFailure, HookReply, Lineup, OnError, Role, Verdict};
 use super::event::{Action, Event, Field};
 use super::moment::Moment;
 use super::outcome::{Attributed, Change, Outcome, RunExtra, RunRecord, RunStatus};
@@ -24,6 +24,7 @@ pub type Abort = Box<dyn Error + Send + Sync>;
 pub struct Dispatch {
     // In a box: it passes through several hands.
     outcome: Box<Outcome>,
+    lineup: Arc<Lineup>,
     position: usize,
     attempts: u32,
     halted: bool,
@@ -36,13 +37,14 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// Begins a dispatch of `context` over `entries`, which stand in the order in which they run.
-    pub fn new(context: Arc<EventContext>, entries: Arc<[Arc<Entry>]>, shadow: bool) -> Self {
+    /// Begins a dispatch of `context` over the hooks of `lineup`.
+    pub fn new(context: Arc<EventContext>, lineup: Arc<Lineup>, shadow: bool) -> Self {
         let started = context.started;
-        let mut outcome = Box::new(Outcome::new(context, entries));
-        outcome.runs = Vec::with_capacity(outcome.entries.len());
+        let mut outcome = Box::new(Outcome::new(context, lineup.metas.clone()));
+        outcome.runs = Vec::with_capacity(lineup.entries.len());
         Dispatch {
             outcome,
+            lineup,
             position: 0,
             attempts: 0,
             halted: false,
@@ -75,10 +77,10 @@ impl Dispatch {
     #[inline]
     pub fn advance(&mut self) -> Option<Moment> {
         if self.attempts > 0 {
-            return Some(self.set_deadline());
+            return Some(self.set_deadline(self.entry().summary.timeout));
         }
-        while let Some(entry) = self.outcome.entries.get(self.position) {
-            let role = entry.summary.role;
+        while let Some(entry) = self.lineup.entries.get(self.position) {
+            let (role, timeout) = (entry.summary.role, entry.summary.timeout);
             let status = if !entry.summary.enabled {
                 RunStatus::Disabled
             } else if self.halted && role != Role::Observer {
@@ -95,7 +97,7 @@ impl Dispatch {
                     self.set_context(self.outcome.context.with_outcome(seen));
                 }
                 self.hook_started = self.boundary;
-                return Some(self.set_deadline());
+                return Some(self.set_deadline(timeout));
             };
             self.pass_over(status);
         }
@@ -103,14 +105,14 @@ impl Dispatch {
     }
 
     #[inline]
-    fn set_deadline(&mut self) -> Moment {
-        self.deadline = self.boundary.later(self.entry().summary.timeout).min(self.outcome.context.budget_end);
+    fn set_deadline(&mut self, timeout: u64) -> Moment {
+        self.deadline = self.boundary.later(timeout).min(self.outcome.context.budget_end);
         self.deadline
     }
 
     /// Whether any of the hooks has a filter.
     pub fn has_filters(&self) -> bool {
-        self.outcome.entries.iter().any(|entry| entry.summary.filtered)
+        self.lineup.has_filters
     }
 
     /// What to call the present hook with.
@@ -129,7 +131,7 @@ impl Dispatch {
     /// The hook whose turn it is. Valid after [`Dispatch::advance`] returned a deadline.
     #[inline]
     pub fn entry(&self) -> &Arc<Entry> {
-        &self.outcome.entries[self.position]
+        &self.lineup.entries[self.position]
     }
 
     /// The event as the present hook sees it.
@@ -161,7 +163,7 @@ impl Dispatch {
     /// The hook that ran last and how long it took.
     pub fn last_run(&self) -> Option<(&Arc<Entry>, Duration)> {
         let run = self.outcome.runs.last()?;
-        Some((&self.outcome.entries[self.outcome.runs.len() - 1], run.elapsed()))
+        Some((&self.lineup.entries[self.outcome.runs.len() - 1], run.elapsed()))
     }
 
     /// Takes the answer of the hook whose turn it was.
@@ -432,9 +434,9 @@ impl Dispatch {
         self.halted |= action != Action::Ask;
     }
 
-    /// The outcome, once [`Dispatch::advance`] has returned `None`.
-    pub fn finish(mut self) -> Box<Outcome> {
+    /// The outcome, once [`Dispatch::advance`] has returned `None`, and the hooks that its records are of.
+    pub fn finish(mut self) -> (Arc<Lineup>, Box<Outcome>) {
         self.outcome.elapsed = self.boundary.since(self.outcome.context.started);
-        self.outcome
+        (self.lineup, self.outcome)
     }
 }

@@ -262,7 +262,28 @@ pub struct Entry {
     /// The compiled filter.
     pub filter: Filter,
     /// Name, role, order and the rest.
-    pub meta: HookMeta,
+    pub meta: Arc<HookMeta>,
+}
+
+/// The hooks of one event, in the order in which they run.
+#[derive(Debug)]
+pub struct Lineup {
+    /// The hooks.
+    pub entries: Box<[Arc<Entry>]>,
+    /// What they are, for outcomes: those outlive a dispatch, and must not keep the code of its hooks alive.
+    pub(super) metas: Arc<[Arc<HookMeta>]>,
+    pub(super) has_filters: bool,
+}
+
+impl FromIterator<Arc<Entry>> for Lineup {
+    fn from_iter<T: IntoIterator<Item = Arc<Entry>>>(entries: T) -> Self {
+        let entries: Box<[Arc<Entry>]> = entries.into_iter().collect();
+        Lineup {
+            metas: entries.iter().map(|entry| entry.meta.clone()).collect(),
+            has_filters: entries.iter().any(|entry| entry.summary.filtered),
+            entries,
+        }
+    }
 }
 
 impl Entry {
@@ -278,7 +299,7 @@ impl Entry {
             enabled: meta.enabled,
             filtered: !filter.is_empty(),
         };
-        Ok(Entry { hook, summary, slot, sequence, filter, meta })
+        Ok(Entry { hook, summary, slot, sequence, filter, meta: Arc::new(meta) })
     }
 
     /// The key by which hooks of one event are ordered.

@@ -23,6 +23,7 @@ impl Default for Histogram {
     }
 }
 
+#[inline]
 fn bucket(nanoseconds: u64) -> usize {
     let time = nanoseconds.clamp(1 << FIRST, (1 << LAST) - 1);
     let power = time.ilog2();

@@ -31,7 +31,7 @@ pub use context::{AgentIdentity, AgentKind, EventContext, FieldSource, Fields, H
 pub use dispatch::{Abort, Dispatch};
 pub use entry::{
     BoxFuture, Call, DEFAULT_BUDGET, DEFAULT_TIMEOUT, Entry, Hook, HookFailure, HookKind, HookMeta, HookReply,
-    Isolation, OnError, Role, Verdict,
+    Isolation, Lineup, OnError, Role, Verdict,
 };
 pub use event::{Action, Event, EventSpec, Field, UnknownEvent};
 pub use filter::{Filter, FilterError, FilterSpec, FilterSubject, Mismatch};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::context::EventContext;
-use super::entry::Entry;
+use super::entry::HookMeta;
 use super::event::{Action, Event, Field};
 use super::payload::Payload;
 
@@ -114,7 +114,7 @@ pub struct Outcome {
     /// The event with its final fields.
     pub context: Arc<EventContext>,
     /// The hooks that stood in the chain for this event; `runs` has one record for each, in the same order.
-    pub entries: Arc<[Arc<Entry>]>,
+    pub hooks: Arc<[Arc<HookMeta>]>,
     /// Stop, skip, ask or nothing.
     pub action: Option<Action>,
     /// Why.
@@ -171,10 +171,10 @@ pub fn shown(field: Field, value: &Payload) -> String {
 
 impl Outcome {
     /// An outcome to which nothing has happened yet.
-    pub(super) fn new(context: Arc<EventContext>, entries: Arc<[Arc<Entry>]>) -> Self {
+    pub(super) fn new(context: Arc<EventContext>, hooks: Arc<[Arc<HookMeta>]>) -> Self {
         Outcome {
             context,
-            entries,
+            hooks,
             action: None,
             reason: None,
             halted_by: None,
@@ -223,12 +223,12 @@ impl Outcome {
     /// The outcome as one JSON object for records and for observers in other processes. Changed values are shown by
     /// length and hash where they could leak what was removed.
     pub fn summary(&self) -> Value {
-        let runs = self.entries.iter().zip(&self.runs).map(|(entry, run)| {
+        let runs = self.hooks.iter().zip(&self.runs).map(|(hook, run)| {
             let mut record = Map::new();
-            record.insert("name".into(), entry.meta.name.as_ref().into());
-            record.insert("kind".into(), entry.meta.kind.as_str().into());
-            record.insert("role".into(), entry.meta.role.as_str().into());
-            record.insert("level".into(), json!(entry.meta.level));
+            record.insert("name".into(), hook.name.as_ref().into());
+            record.insert("kind".into(), hook.kind.as_str().into());
+            record.insert("role".into(), hook.role.as_str().into());
+            record.insert("level".into(), json!(hook.level));
             record.insert("status".into(), run.status.as_str().into());
             record.insert("attempts".into(), run.attempts.into());
             record.insert("ms".into(), milliseconds(run.elapsed()).into());

@@ -219,8 +219,9 @@ impl Replay {
     }
 
     fn leaves_out(&self, event: Event, hook: &str) -> bool {
-        let entries = self.snapshot.of(event);
-        !self.side_effects && entries.iter().any(|entry| *entry.meta.name == *hook && entry.hook.has_side_effects())
+        let lineup = self.snapshot.of(event);
+        !self.side_effects
+            && lineup.entries.iter().any(|entry| *entry.meta.name == *hook && entry.hook.has_side_effects())
     }
 
     /// A dispatch of a recorded event. What a hook that is left out changed then stands as it was recorded.
@@ -237,21 +238,21 @@ impl Replay {
         let context =
             EventContext::new(recorded.event, recorded.scope.clone(), fields, Moment::now(), self.snapshot.budget);
         let mut entries = Vec::new();
-        for entry in self.snapshot.of(recorded.event).iter() {
+        for entry in &self.snapshot.of(recorded.event).entries {
             if self.side_effects || !entry.hook.has_side_effects() {
                 entries.push(entry.clone());
             } else if entry.meta.enabled && entry.filter.matches(&context) {
                 *self.left_out.entry(entry.meta.name.to_string()).or_default() += 1;
             }
         }
-        Dispatch::new(Arc::new(context), entries.into(), self.snapshot.shadow)
+        Dispatch::new(Arc::new(context), Arc::new(entries.into_iter().collect()), self.snapshot.shadow)
     }
 
     /// Ends a dispatch that [`Replay::begin`] made of `recorded`: what came out differently, if anything.
     ///
     /// A refusal by a hook that is left out now stands, and so does what it changed or added.
     pub fn end(&self, recorded: &Recorded, dispatch: Dispatch) -> Option<Difference> {
-        let outcome = dispatch.finish();
+        let (_, outcome) = dispatch.finish();
         let mut after = self.decision(&outcome);
         let before = recorded.decision.clone();
         if before.halted_by.as_deref().is_some_and(|hook| self.leaves_out(recorded.event, hook)) {
@@ -279,10 +280,10 @@ impl Replay {
 
     fn decision(&self, outcome: &Outcome) -> Decision {
         // A gate in shadow mode is tried here: what it would have done is what is asked for.
-        let shadows = || outcome.entries.iter().zip(&outcome.runs);
-        let shadow = shadows().find_map(|(entry, run)| {
+        let shadows = || outcome.hooks.iter().zip(&outcome.runs);
+        let shadow = shadows().find_map(|(hook, run)| {
             let (action, reason) = run.extra.as_ref()?.would_halt.as_ref()?;
-            Some((entry.meta.name.as_ref(), *action, reason))
+            Some((hook.name.as_ref(), *action, reason))
         });
         if let (None, Some((name, action, reason))) = (outcome.action, shadow) {
             return Decision {

@@ -47,7 +47,7 @@ impl ShellHook {
     }
 
     fn specification(&self, context: &EventContext, deadline: Moment) -> Result<ProcessSpec, HookFailure> {
-        let document = Value::Object(context.document().map_err(HookFailure::failed)?);
+        let document = context.document_json().map_err(HookFailure::failed)?;
         let cwd = match (&context.scope.cwd, &self.root) {
             (cwd, _) if !cwd.as_os_str().is_empty() => cwd.clone(),
             (_, Some(root)) => root.clone(),
@@ -61,7 +61,7 @@ impl ShellHook {
             .environment("HOOKWRIGHT_CWD", &cwd)
             .environment("HOOKWRIGHT_SESSION_ID", &context.scope.session_id)
             .environment("HOOKWRIGHT_HOOK_DIR", &folder)
-            .stdin(Bytes::from(document.to_string()))
+            .stdin(Bytes::from(document))
             .timeout(left);
         if self.folder.is_some() {
             let mut path = folder.into_os_string();

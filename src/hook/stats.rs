@@ -1,9 +1,12 @@
 //! Counts and times per hook, kept by the chain over all its dispatches.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
+use super::entry::Entry;
 use super::histogram::Histogram;
-use super::outcome::{Outcome, RunStatus};
+use super::outcome::{RunRecord, RunStatus};
 
 /// What one hook did so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,6 +23,10 @@ pub struct HookStats {
     pub failures: u64,
     /// How often it did not answer in time.
     pub timeouts: u64,
+    /// How often it would have halted if it were not in shadow mode.
+    pub would_halt: u64,
+    /// How often it would have changed something if it were not in shadow mode.
+    pub would_change: u64,
     /// How often its filter did not match.
     pub filtered: u64,
     /// How often it was passed over: switched off, after a halt, or with no time left.
@@ -35,6 +42,8 @@ pub struct HookStats {
 #[derive(Default)]
 struct Counts {
     by_status: [u64; 9],
+    would_halt: u64,
+    would_change: u64,
     // Made with the first time: a chain of many hooks that never match stays small.
     times: Option<Histogram>,
 }
@@ -51,10 +60,14 @@ impl StatsTable {
     }
 
     /// Adds the runs of one dispatch.
-    pub(super) fn add(&mut self, outcome: &Outcome) {
-        for (entry, run) in outcome.entries.iter().zip(&outcome.runs) {
+    pub(super) fn add(&mut self, entries: &[Arc<Entry>], runs: &[RunRecord]) {
+        for (entry, run) in entries.iter().zip(runs) {
             let Some(counts) = self.slots.get_mut(entry.slot) else { continue };
             counts.by_status[run.status as usize] += 1;
+            if let Some(extra) = &run.extra {
+                counts.would_halt += u64::from(extra.would_halt.is_some());
+                counts.would_change += u64::from(!extra.would_change.is_empty());
+            }
             if run.attempts > 0 {
                 counts.times.get_or_insert_default().add(run.nanoseconds);
             }
@@ -76,6 +89,8 @@ impl StatsTable {
             halts: of(RunStatus::Halted),
             failures: of(RunStatus::Failed),
             timeouts: of(RunStatus::Timeout),
+            would_halt: counts.would_halt,
+            would_change: counts.would_change,
             filtered: of(RunStatus::Filtered),
             passed_over: of(RunStatus::Disabled) + of(RunStatus::NotReached) + of(RunStatus::BudgetExhausted),
             p50_ms: percentile(50.0),

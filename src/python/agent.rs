@@ -90,6 +90,17 @@ impl PyTurnConfig {
         })
     }
 
+    /// The same agent in another conversation: what its tools and limits are is not read again.
+    fn for_session(&self, py: Python<'_>, session: Bound<'_, PySession>, cwd: Option<PathBuf>) -> Self {
+        let session = session.get().0.clone();
+        let cwd = cwd.unwrap_or_else(|| session.cwd().to_path_buf());
+        PyTurnConfig {
+            config: Arc::new(TurnConfig { session, cwd, ..TurnConfig::clone(&self.config) }),
+            chain: self.chain.as_ref().map(|chain| chain.clone_ref(py)),
+            script: self.script.clone(),
+        }
+    }
+
     /// The turn that begins with `text`. `watched`: whether anybody will ask for its events; `hold_text`: whether text
     /// is told only when hooks have seen the whole reply. `source`: how the session
     /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.

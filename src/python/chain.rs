@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
@@ -77,10 +77,29 @@ where
             Ok(value) => Ok(Some(value)),
             Err(error) => {
                 let error: PyErr = error.into();
-                Err(PyTypeError::new_err(format!("{name}: {}", error.value(options.py()))))
+                let text = format!("{name} must be {}, not {}", expected(name), value.repr()?);
+                // A number that is too large or too small is of the right type.
+                if error.is_instance_of::<PyOverflowError>(options.py()) {
+                    return Err(PyValueError::new_err(text));
+                }
+                Err(PyTypeError::new_err(text))
             }
         },
         _ => Ok(None),
+    }
+}
+
+/// What an option of a hook has to be, in words.
+fn expected(name: &str) -> &'static str {
+    match name {
+        "order" => "a whole number",
+        "retry" => "a whole number from 0 on",
+        "timeout" => "a number of seconds",
+        "shadow" | "enabled" => "True or False",
+        "arguments" => "a dict of globs by argument, such as {\"path\": \"src/*\"}",
+        "tool_matcher" => "text with | between names, such as \"shell|write_*\"",
+        "events" => "names of events",
+        _ => "text",
     }
 }
 
@@ -220,6 +239,7 @@ pub fn drive(py: Python<'_>, dispatch: &mut Dispatch) -> PyResult<()> {
     // A hook may itself run a chain: what waits in there ends with the outer hook's time.
     let _inside = exit::enter(py);
     let mut watch = Watch::open(py)?;
+    watch.perhaps_inside_loop(py);
     let outer = watch.outer_deadline();
     let mut arguments = Arguments::default();
     // A filter may read what only Python can render; no deadline may stand while it does.
@@ -292,7 +312,7 @@ impl PyHookChain {
     }
 
     /// Runs the hooks of an event on the calling thread. The fields come as the dict that Python made for the keywords
-    /// of `run`: as keywords of this function they would be copied into another.
+    /// of `run`: a native function that collects keywords is handed a dict, which is then copied into another.
     fn _run(&self, py: Python<'_>, event: &str, fields: Bound<'_, PyDict>) -> PyResult<PyOutcome> {
         match self.begin(py, event, &fields)? {
             (event, None) => Ok(PyOutcome::untouched(event, Some(fields.unbind()))),
@@ -397,7 +417,7 @@ impl PyHookChain {
                 Some(hook) => Arc::new(hook.duplicate(py)),
                 None => entry.hook.clone(),
             };
-            self.chain.add(entry.meta.clone(), hook, false).map_err(|error| error.into_python(py))?;
+            self.chain.add(HookMeta::clone(&entry.meta), hook, false).map_err(|error| error.into_python(py))?;
         }
         Ok(())
     }

@@ -215,6 +215,8 @@ enum State {
         arguments: Arguments,
         pending: Option<Pending>,
     },
+    /// A hook was ended by an interrupt that the loop holds back. One visit to the loop, and the task sees it.
+    Interrupted(PyErr),
     /// A step is being made, or the awaitable is used up.
     Taken,
 }
@@ -258,10 +260,12 @@ impl Arun {
                 }
                 return Err(finished(py, outcome)?);
             }
+            State::Interrupted(error) => return Err(if let Sent::Error(sent) = sent { sent } else { error }),
             State::Taken => return Err(PyRuntimeError::new_err("this run was awaited already; call arun again")),
         };
         dispatch.start_now();
         let mut watch = Watch::open(py)?;
+        watch.inside_loop();
         let mut sent = Some(sent);
         loop {
             let answer = match pending.take() {
@@ -286,12 +290,16 @@ impl Arun {
                     }
                     match begin(py, &mut watch, &mut arguments, &dispatch) {
                         Ok(Begun::Nothing) => {
-                            dispatch.complete_unchanged().map_err(into_pyerr)?;
+                            if let Err(abort) = dispatch.complete_unchanged() {
+                                return self.aborted(py, abort);
+                            }
                             warn_if_slow(py, &dispatch);
                             continue;
                         }
                         Ok(Begun::Answer(answer)) => {
-                            dispatch.complete(answer).map_err(into_pyerr)?;
+                            if let Err(abort) = dispatch.complete(answer) {
+                                return self.aborted(py, abort);
+                            }
                             warn_if_slow(py, &dispatch);
                             continue;
                         }
@@ -308,8 +316,30 @@ impl Arun {
                     }
                 }
             };
-            dispatch.complete(answer).map_err(into_pyerr)?;
+            if let Err(abort) = dispatch.complete(answer) {
+                return self.aborted(py, abort);
+            }
         }
+    }
+
+    fn end(&self, py: Python<'_>) {
+        if let State::Running { pending: Some(Pending::Coroutine(call) | Pending::Foreign { call, .. }), .. } =
+            self.take()
+        {
+            call.close(py);
+        }
+    }
+
+    /// The end of a dispatch whose caller was interrupted or cancelled.
+    fn aborted<'py>(&self, py: Python<'py>, abort: Abort) -> PyResult<Bound<'py, PyAny>> {
+        let error = into_pyerr(abort);
+        if !function::is_caller_cancelled(py, &error) {
+            return Err(error);
+        }
+        // The cancellation stands until the task suspends. Were it raised without that, the task would meet it once more
+        // at its next wait, perhaps in the middle of cleaning up.
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Interrupted(error);
+        Ok(py.None().into_bound(py))
     }
 }
 
@@ -444,44 +474,6 @@ pub fn into_pyerr(abort: Abort) -> PyErr {
     }
 }
 
-#[pymethods]
-impl Arun {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
-
-    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
-
-    #[pyo3(signature = (kind, value=None, traceback=None))]
-    fn throw<'py>(
-        &self,
-        py: Python<'py>,
-        kind: Bound<'py, PyAny>,
-        value: Option<Bound<'py, PyAny>>,
-        traceback: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
-    }
-
-    fn close(&self, py: Python<'_>) {
-        if let State::Running { pending: Some(Pending::Coroutine(call) | Pending::Foreign { call, .. }), .. } =
-            self.take()
-        {
-            call.close(py);
-        }
-    }
-}
-
 /// One coroutine of a hook under its deadline, for the private loop on which synchronous runs have it executed.
 #[pyclass(frozen, name = "HookCall", module = "hookwright")]
 pub struct HookCall(Mutex<Option<AsyncCall>>);
@@ -489,6 +481,12 @@ pub struct HookCall(Mutex<Option<AsyncCall>>);
 impl HookCall {
     pub fn new(awaitable: &Bound<'_, PyAny>, deadline: Moment) -> PyResult<Self> {
         Ok(HookCall(Mutex::new(Some(AsyncCall::new(awaitable, deadline)?))))
+    }
+
+    fn end(&self, py: Python<'_>) {
+        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            call.close(py);
+        }
     }
 
     fn advance<'py>(&self, py: Python<'py>, sent: Sent) -> PyResult<Bound<'py, PyAny>> {
@@ -512,38 +510,44 @@ impl HookCall {
     }
 }
 
-#[pymethods]
-impl HookCall {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
+/// The methods by which a coroutine or a task drives an awaitable; `advance` and `end` are its own.
+macro_rules! awaitable {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+                slf
+            }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
+            fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+                slf
+            }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
+            fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Value)
+            }
 
-    fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Value)
-    }
+            fn send<'py>(&self, py: Python<'py>, _value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Value)
+            }
 
-    #[pyo3(signature = (kind, value=None, traceback=None))]
-    fn throw<'py>(
-        &self,
-        py: Python<'py>,
-        kind: Bound<'py, PyAny>,
-        value: Option<Bound<'py, PyAny>>,
-        traceback: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
-    }
+            #[pyo3(signature = (kind, value=None, traceback=None))]
+            fn throw<'py>(
+                &self,
+                py: Python<'py>,
+                kind: Bound<'py, PyAny>,
+                value: Option<Bound<'py, PyAny>>,
+                traceback: Option<Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                self.advance(py, Sent::Error(bridge::thrown(kind, value, traceback)?))
+            }
 
-    fn close(&self, py: Python<'_>) {
-        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            call.close(py);
+            fn close(&self, py: Python<'_>) {
+                self.end(py);
+            }
         }
-    }
+    };
 }
+
+awaitable!(Arun);
+awaitable!(HookCall);

@@ -65,8 +65,9 @@ fn is_ended_for_this_thread() -> bool {
 }
 
 /// Does not return once exit has begun, but for the thread that exits.
+#[inline]
 pub fn stay_if_ended(py: Python<'_>) {
-    if is_ended_for_this_thread() {
+    if ENDED.load(Ordering::Relaxed) {
         py.detach(stay_if_ended_detached);
     }
 }

@@ -14,7 +14,7 @@ use super::convert::to_json;
 use super::event::arguments;
 use super::exit;
 use super::result::PyHookResult;
-use super::watchdog::{self, Watch};
+use super::watchdog::{self, Fired, Watch};
 use crate::hook::{
     Abort, BoxFuture, Call, EventContext, Hook, HookFailure, HookReply, HookResult, Moment, Role, Verdict,
 };
@@ -172,11 +172,7 @@ impl PythonHook {
     }
 
     fn deadline_or_failure(&self, py: Python<'_>, error: PyErr) -> HookFailure {
-        static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        if CANCELLED
-            .import(py, "hookwright._workers", "CallerCancelled")
-            .is_ok_and(|class| error.is_instance(py, class))
-        {
+        if is_caller_cancelled(py, &error) {
             return HookFailure::Abort(Box::new(error));
         }
         match watchdog::deadline_class(py) {
@@ -250,19 +246,22 @@ pub fn guarded<T>(
 fn settled<T>(py: Python<'_>, watch: &mut Watch, result: PyResult<T>) -> Result<T, HookFailure> {
     let fired = watch.disarm(py).map_err(|error| failure(py, error))?;
     match result {
-        Ok(value) if !fired => Ok(value),
+        Ok(value) if fired == Fired::No => Ok(value),
         result => Err(ended(py, result.err(), fired)),
     }
 }
 
 /// Why code that was guarded has no result.
 #[cold]
-fn ended(py: Python<'_>, error: Option<PyErr>, fired: bool) -> HookFailure {
+fn ended(py: Python<'_>, error: Option<PyErr>, fired: Fired) -> HookFailure {
     match error {
+        _ if fired == Fired::Interrupt => HookFailure::Abort(Box::new(caller_cancelled(py))),
         // Late, or it swallowed the deadline's exception: either way it did not answer in time.
         None => HookFailure::Timeout("it did not answer before its deadline".into()),
         Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => HookFailure::Abort(Box::new(error)),
-        Some(_) if fired => HookFailure::Timeout("it was still running at its deadline and was ended".into()),
+        Some(_) if fired == Fired::Deadline => {
+            HookFailure::Timeout("it was still running at its deadline and was ended".into())
+        }
         Some(error) => match watchdog::deadline_class(py) {
             // The deadline of an outer hook, on its way out.
             Ok(class) if error.get_type(py).is(class) => HookFailure::Abort(Box::new(error)),
@@ -276,7 +275,7 @@ fn ended(py: Python<'_>, error: Option<PyErr>, fired: bool) -> HookFailure {
 /// What aborted a call, if it was not a cancellation; a cancellation that nobody asked for is the hook's own failure.
 pub fn own_cancellation(py: Python<'_>, abort: Abort) -> HookFailure {
     match abort.downcast::<PyErr>() {
-        Ok(error) if is_cancellation(py, &error) => failure(py, *error),
+        Ok(error) if is_cancellation(py, &error) && !is_caller_cancelled(py, &error) => failure(py, *error),
         Ok(error) => HookFailure::Abort(error),
         Err(other) => HookFailure::Abort(other),
     }
@@ -310,6 +309,50 @@ pub fn interrupted(py: Python<'_>, error: PyErr) -> HookFailure {
 pub fn is_cancellation(py: Python<'_>, error: &PyErr) -> bool {
     static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     CANCELLED.import(py, "asyncio", "CancelledError").is_ok_and(|class| error.is_instance(py, class))
+}
+
+fn caller_cancelled_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    CLASS.import(py, "hookwright._workers", "CallerCancelled")
+}
+
+/// Whether an exception says that whoever called was cancelled, and not the code that raised it.
+pub fn is_caller_cancelled(py: Python<'_>, error: &PyErr) -> bool {
+    caller_cancelled_class(py).is_ok_and(|class| error.is_instance(py, class))
+}
+
+/// What a function that was ended by an interrupt of its caller comes to.
+pub fn caller_cancelled(py: Python<'_>) -> PyErr {
+    match caller_cancelled_class(py).and_then(|class| class.call0()) {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
+/// Calls a function on this thread such that an interrupt ends it even where the event loop would hold it back.
+#[pyfunction]
+#[pyo3(signature = (function, *arguments))]
+pub fn _call_interruptibly<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    let _inside = exit::enter(py);
+    let mut watch = Watch::open(py)?;
+    watch.perhaps_inside_loop(py);
+    watch.arm(py, Moment::from_nanoseconds(u64::MAX));
+    let result = function.call1(arguments);
+    match watch.disarm(py)? {
+        Fired::Interrupt => Err(caller_cancelled(py)),
+        // The end of the interpreter, which ends everything.
+        Fired::Deadline | Fired::No => result,
+    }
+}
+
+/// Ends what [`_call_interruptibly`] or a chain runs on another thread.
+#[pyfunction]
+pub fn _interrupt_thread(py: Python<'_>, thread: u64) {
+    watchdog::interrupt(py, thread);
 }
 
 /// Whether a returned value is a coroutine or another awaitable.

@@ -48,6 +48,8 @@ mod _native {
     #[pymodule_export]
     use super::event::event_table;
     #[pymodule_export]
+    use super::function::{_call_interruptibly, _interrupt_thread};
+    #[pymodule_export]
     use super::gate::{PyDecision, PyDenial, PyGate, check_rule};
     #[pymodule_export]
     use super::goal::{PyGoal, workspace_fingerprint};

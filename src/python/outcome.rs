@@ -125,13 +125,13 @@ impl PyOutcome {
     #[getter]
     fn runs(&self, py: Python<'_>) -> Vec<PyRun> {
         let outcome = self.inner(py);
-        let run = |(entry, run): (&Arc<crate::hook::Entry>, &crate::hook::RunRecord)| {
+        let run = |(hook, run): (&Arc<crate::hook::HookMeta>, &crate::hook::RunRecord)| {
             let extra = run.extra.as_deref().cloned().unwrap_or_default();
             PyRun {
-                name: entry.meta.name.to_string(),
-                kind: entry.meta.kind.as_str(),
-                role: entry.meta.role.as_str(),
-                level: super::chain::level_name(entry.meta.level),
+                name: hook.name.to_string(),
+                kind: hook.kind.as_str(),
+                role: hook.role.as_str(),
+                level: super::chain::level_name(hook.level),
                 status: run.status.as_str(),
                 attempts: run.attempts,
                 ms: milliseconds(run.elapsed()),
@@ -142,7 +142,7 @@ impl PyOutcome {
                 would_change: extra.would_change.iter().map(|field| field.as_str()).collect(),
             }
         };
-        outcome.entries.iter().zip(&outcome.runs).map(run).collect()
+        outcome.hooks.iter().zip(&outcome.runs).map(run).collect()
     }
 
     /// How long the whole dispatch took, in milliseconds.
@@ -200,10 +200,10 @@ impl PyOutcome {
         for change in &outcome.changes {
             text += &format!("; {} changed {}", change.hook, change.field);
         }
-        let bad = outcome.entries.iter().zip(&outcome.runs);
-        for (entry, run) in bad {
+        let bad = outcome.hooks.iter().zip(&outcome.runs);
+        for (hook, run) in bad {
             if let Some(error) = run.extra.as_ref().and_then(|extra| extra.error.as_ref()) {
-                text += &format!("; {} {}: {}", entry.meta.name, run.status.as_str(), super::text::cut(error, 120));
+                text += &format!("; {} {}: {}", hook.name, run.status.as_str(), super::text::cut(error, 120));
             }
         }
         let ran = outcome.runs.iter().filter(|run| run.attempts > 0).count();

@@ -211,3 +211,11 @@ def test_nothing_to_trust_is_said_so(tmp_path: Path) -> None:
     result = call("trust", str(tmp_path))
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("error: there are no hooks to trust: neither ")
+    assert "hint: a project's hooks stand in .hookwright/hooks.yaml" in result.stderr
+    assert "hookwright trust" not in result.stderr
+
+
+def test_explain_says_so_where_there_are_no_hooks(tmp_path: Path) -> None:
+    result = call("hooks", "explain", "turn_start", "--project", str(tmp_path))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "there are no hooks: neither the user nor a project here or above it has any\n"

@@ -52,8 +52,8 @@ def interrupt():
     time.sleep(0.05)  # Into the middle of the wait; any moment has to do.
     sent = time.monotonic()
     os.kill(os.getpid(), signal.SIGINT)
-    if how != "run" and kind in ("loop", "sleep"):
-        # asyncio answers the first one by cancelling the task, which a function that does not wait cannot notice.
+    if how != "run" and kind == "sleep":
+        # asyncio answers the first one by cancelling the task, which C code that does not return cannot notice.
         time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt).start()
@@ -231,3 +231,81 @@ def test_a_cancellation_of_its_own_is_the_failure_of_a_hook(dispatch: Dispatch, 
         ("failed", "CancelledError"),
         ("failed", "CancelledError: mine"),
     ]
+
+
+IN_ANOTHER_TASK = """
+import asyncio, os, signal, sys, threading, time
+import hookwright as hw
+
+chain = hw.HookChain()
+
+@chain.on("turn_start")
+def spin(event):
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    while True:
+        pass
+
+cleaned = []
+
+async def child():
+    await asyncio.sleep(0)
+    try:
+        await chain.arun("turn_start", user_input="x")
+    finally:
+        await asyncio.sleep(0.001)  # The cancellation has been delivered; it does not come a second time.
+        cleaned.append(True)
+
+async def main():
+    if sys.argv[1] == "task":
+        await asyncio.create_task(child())
+    elif sys.argv[1] == "gather":
+        await asyncio.gather(child())
+    else:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(child())
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted", cleaned)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no task groups")
+@pytest.mark.parametrize("how", ["task", "gather", "group"])
+def test_an_interrupt_reaches_a_loop_in_another_task_than_the_one_that_asyncio_cancels(how: str) -> None:
+    done = in_child(IN_ANOTHER_TASK, how)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "interrupted [True]\n")
+
+
+HEEDED = """
+import asyncio, os, signal, threading, time
+import hookwright as hw
+
+chain = hw.HookChain()
+seen = []
+
+@chain.on("turn_end")
+def long(event):
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+    seen.append(event.status)
+
+async def main():
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await chain.arun("turn_end", status="cancelled")
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted", seen)
+"""
+
+
+def test_an_interrupt_that_was_heeded_does_not_end_the_long_hooks_that_follow() -> None:
+    done = in_child(HEEDED)
+    assert (done.returncode, done.stdout) == (0, "interrupted ['cancelled']\n")

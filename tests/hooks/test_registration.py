@@ -260,3 +260,45 @@ def test_a_chain_and_what_its_hooks_close_over_are_collected() -> None:
     references = make()
     gc.collect()
     assert [reference() for reference in references] == [None] * 4
+
+
+def test_an_option_of_the_wrong_type_says_what_it_must_be(chain: hw.HookChain) -> None:
+    for error, options, message in (
+        (ValueError, {"retry": -1}, "retry must be a whole number from 0 on, not -1"),
+        (
+            TypeError,
+            {"tool_matcher": ["shell", "write_*"]},
+            "tool_matcher must be text with | between names, such as \"shell|write_*\", not ['shell', 'write_*']",
+        ),
+        (TypeError, {"enabled": "yes"}, "enabled must be True or False, not 'yes'"),
+        (TypeError, {"order": 1.5}, "order must be a whole number, not 1.5"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            chain.add(lambda event: None, "pre_tool_execution", name="x", **options)
+    assert len(chain) == 0
+
+
+def test_an_outcome_does_not_keep_the_code_of_its_hooks_alive(chain: hw.HookChain) -> None:
+    class Keeper:
+        def hook(self, event: hw.HookEvent) -> None:
+            self.event = event
+
+    keeper = Keeper()
+    chain.add(keeper.hook, "turn_start", name="kept")
+    keeper.outcome = chain.run("turn_start", user_input="x")  # type: ignore[attr-defined]
+    chain.remove("kept")
+    gone = weakref.ref(keeper)
+    del keeper
+    gc.collect()
+    assert gone() is None
+
+
+def test_statistics_count_what_shadow_hooks_would_have_done(chain: hw.HookChain) -> None:
+    chain.add(lambda event: hw.skip("no"), "pre_tool_execution", name="halts", shadow=True)
+    chain.add(lambda event: {"tool_arguments": {}}, "pre_tool_execution", name="changes", shadow=True)
+    for _ in range(2):
+        chain.run("pre_tool_execution", tool_name="shell", tool_arguments={"command": "ls"})
+    halts, changes = chain.stats()
+    assert (halts.would_halt, halts.would_change, halts.halts) == (2, 0, 0)
+    assert (changes.would_halt, changes.would_change, changes.changes) == (0, 2, 0)
+    assert "2 would halt" in repr(chain.stats())

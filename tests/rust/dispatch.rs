@@ -127,13 +127,13 @@ proptest! {
         let chain = chain_of(&specs, false);
         let Some(outcome) = run(&chain) else { return Ok(()) };
         prop_assert_eq!(outcome.runs.len(), specs.len());
-        let keys: Vec<_> = outcome.entries.iter().map(|entry| entry.order_key()).collect();
+        let keys: Vec<_> = outcome.hooks.iter().map(|hook| (hook.role, hook.level, hook.order)).collect();
         prop_assert!(keys.is_sorted());
         // What was not reached stands behind what halted, and is never an observer.
-        let halted = outcome.entries.iter().position(|entry| Some(&entry.meta.name) == outcome.halted_by.as_ref());
-        for (position, (entry, run)) in outcome.entries.iter().zip(&outcome.runs).enumerate() {
+        let halted = outcome.hooks.iter().position(|hook| Some(&hook.name) == outcome.halted_by.as_ref());
+        for (position, (hook, run)) in outcome.hooks.iter().zip(&outcome.runs).enumerate() {
             if run.status == RunStatus::NotReached {
-                prop_assert!(entry.meta.role != Role::Observer);
+                prop_assert!(hook.role != Role::Observer);
                 prop_assert!(halted.is_some_and(|halted| halted < position));
             }
         }
@@ -167,11 +167,11 @@ proptest! {
     fn a_gate_that_fails_refuses_and_an_observer_that_fails_or_speaks_changes_nothing(specs in specs()) {
         let chain = chain_of(&specs, false);
         let Some(outcome) = run(&chain) else { return Ok(()) };
-        for (entry, run) in outcome.entries.iter().zip(&outcome.runs) {
-            if entry.meta.role == Role::Gate && run.status == RunStatus::Failed {
+        for (hook, run) in outcome.hooks.iter().zip(&outcome.runs) {
+            if hook.role == Role::Gate && run.status == RunStatus::Failed {
                 prop_assert!(matches!(outcome.action, Some(Action::Skip | Action::Stop)));
             }
-            if entry.meta.role == Role::Observer {
+            if hook.role == Role::Observer {
                 prop_assert!(matches!(run.status, RunStatus::Ok | RunStatus::Failed));
             }
         }

@@ -118,6 +118,8 @@ def explain(
         explanation = chain.explain(event, tools=list(tools) or None, **values)
     for line in explanation.lines:
         click.echo(printable(line))
+    if not explanation:
+        click.echo("there are no hooks: neither the user nor a project here or above it has any")
 
 
 @hooks.command()

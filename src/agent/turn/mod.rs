@@ -55,6 +55,7 @@ impl TurnTool {
 }
 
 /// Everything about an agent that its turns need and that stays the same from turn to turn.
+#[derive(Clone)]
 pub struct TurnConfig {
     /// Who the agent is.
     pub agent: AgentIdentity,
