@@ -51,6 +51,9 @@ const GIT_CONFIGURATION: &[(&str, &str)] = &[
     ("gpg.x509.program", "/bin/false"),
     ("log.showSignature", "false"),
     ("diff.autoRefreshIndex", "false"),
+    // A diff of what changed in a submodule is made by a git of its own, under the configuration of the submodule.
+    ("diff.submodule", "short"),
+    ("help.format", "man"),
     ("safe.bareRepository", "explicit"),
     ("protocol.allow", "never"),
     ("credential.helper", ""),
@@ -277,8 +280,11 @@ fn check_configuration(listed: &[u8], folder: &Path, inside: &[PathBuf]) -> Resu
         if key.starts_with("include.") || key.starts_with("includeif.") {
             let base = folder.join(origin.trim_start_matches("file:"));
             let target = base.parent().unwrap_or(folder).join(value);
-            let real = target.canonicalize().unwrap_or(target);
-            if value.starts_with('~') || !inside.iter().any(|folder| real.starts_with(folder)) {
+            let climbs = target.components().any(|part| part == std::path::Component::ParentDir);
+            // A file that is not there now may be there when git looks.
+            let real = target.canonicalize().ok().or_else(|| (!climbs).then_some(target));
+            let is_inside = real.is_some_and(|real| inside.iter().any(|folder| real.starts_with(folder)));
+            if value.starts_with('~') || !is_inside {
                 return Err(GitRisk::Included { path: value.to_owned() });
             }
         }
@@ -298,6 +304,7 @@ fn runs_programs(key: &str) -> bool {
         "core" => matches!(last, "editor" | "sshcommand" | "gitproxy" | "alternaterefscommand"),
         "trailer" => matches!(last, "command" | "cmd"),
         "hook" => last == "command",
+        "man" | "browser" => matches!(last, "cmd" | "path"),
         _ => false,
     }
 }
@@ -348,6 +355,7 @@ mod tests {
             "merge.x.driver",
             "core.editor",
             "core.gitproxy",
+            "man.x.cmd",
         ] {
             assert!(runs_programs(key), "{key}");
         }

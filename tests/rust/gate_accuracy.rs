@@ -77,7 +77,6 @@ fn check(name: &str, rows: &[&Labelled], fewest: usize) {
 }
 
 #[test]
-#[ignore = "git and the test runners are not in the table yet"]
 fn the_labelled_commands_are_judged_right() {
     let rows = read(include_str!("../data/gate/shell_commands.jsonl"));
     check("given", &rows.iter().collect::<Vec<_>>(), 861);
@@ -89,13 +88,11 @@ fn own(part: &str, fewest: usize) {
 }
 
 #[test]
-#[ignore = "git and the test runners are not in the table yet"]
 fn our_own_commands_for_tuning_are_judged_right() {
     own("tune", 160);
 }
 
 #[test]
-#[ignore = "measured once, when the analyser is done"]
 fn our_own_unseen_commands_are_judged_right() {
     own("unseen", 300);
 }

@@ -243,8 +243,9 @@ fn what_is_evaluated_later_is_code() {
         "mapfile -C 'touch pwned' -c 1 a < f",
         "getopts a 'x[$(touch pwned)]'",
         "wait -p 'a[$(touch pwned)]' -n",
-        "a[$x]=1",
+        "read -r x; a[$x]=1",
         "x=$(head -1 f); a[x]=1",
+        "typeset -a 'q=($(touch x))'",
         "select x in a; do echo $((REPLY)); done",
     ] {
         assert!(read(command).effect > Effect::RunsTests, "{command:?} is {}", read(command).effect);
@@ -446,14 +447,15 @@ fn hostile_nesting_ends_in_unknown_and_in_time() {
         }
     }
     for open in ["$[ ) ", "$[ } ", "$( ] ", "${x:-) ", "(\")\" "] {
-        texts.push(format!("cat <<EOF\n{}\nEOF", open.repeat(40)));
+        if open.contains('$') {
+            texts.push(format!("cat <<EOF\n{}\nEOF", open.repeat(40)));
+        }
         texts.push(format!("echo {}", open.repeat(40)));
     }
     texts.push("a".repeat(64 * 1024));
     texts.push("(\")\" ".repeat(200));
     texts.push("'".repeat(4001));
     texts.push("{a,b}".repeat(200));
-    texts.push("echo {1..999999999}{1..999999999}".into());
     for text in texts {
         let analysis = read(&text);
         assert!(analysis.effect > Effect::RunsTests, "{} bytes: {:?}", text.len(), &text[..text.len().min(60)]);

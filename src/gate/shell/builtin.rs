@@ -150,13 +150,20 @@ impl Walk<'_> {
                 }
             }
             "alias" | "hash" | "ulimit" | "umask" | "complete" | "history" | "enable" => {
-                let prints =
-                    |word: &Word| matches!(word.text(), Some("-a" | "-p" | "-S" | "-n" | "-l" | "-t" | "-v" | "-c"));
-                let only_prints = match name {
-                    "ulimit" | "umask" | "enable" | "complete" => {
-                        operands.iter().all(prints) && name != "enable" || operands.is_empty()
+                let flags = |letters: &'static str| {
+                    move |word: &Word| {
+                        let given = word.text().and_then(|text| text.strip_prefix('-')).unwrap_or_default();
+                        !given.is_empty() && given.chars().all(|letter| letters.contains(letter))
                     }
-                    _ => operands.is_empty() || operands.iter().all(|word| word.text() == Some("-p")),
+                };
+                let only_prints = match name {
+                    "ulimit" => operands.iter().all(flags("SHabcdefiklmnpqrstuvxPRT")),
+                    "umask" => operands.iter().all(flags("pS")),
+                    "hash" if operands.first().and_then(Word::text) == Some("-t") => {
+                        operands.iter().all(|word| word.text().is_some())
+                    }
+                    "hash" => operands.iter().all(flags("l")),
+                    _ => operands.iter().all(flags("p")),
                 };
                 if !only_prints {
                     self.changes(whole, name);
@@ -387,6 +394,13 @@ impl Walk<'_> {
 
     fn declare(&mut self, builtin: &str, whole: Span, operands: &[Word]) {
         let mut exports = builtin == "export";
+        let says = |letters: &[char]| {
+            let has = |word: &Word| word.text().is_some_and(|text| text.starts_with('-') && text.contains(letters));
+            operands.iter().any(has)
+        };
+        if says(&['p', 'f', 'F']) && !operands.iter().any(|word| word.text().is_none_or(|text| text.contains('='))) {
+            return; // It prints.
+        }
         for word in operands {
             let text = match &word.value {
                 Value::Static { text } => text.as_str(),
@@ -412,6 +426,10 @@ impl Walk<'_> {
                 }
             };
             let has_value = text.contains('=');
+            // Quoted or not, what stands in brackets is read again as the elements of an array.
+            if value.is_some_and(|value| value.starts_with('(')) {
+                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+            }
             let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
             if !plain {
                 self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);

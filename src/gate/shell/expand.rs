@@ -28,6 +28,7 @@ pub(super) struct Builder {
     splits: bool,
     found: bool,
     number: bool,
+    hash: bool,
     parts: usize,
 }
 
@@ -63,6 +64,10 @@ impl Builder {
                 self.number = self.parts == 0;
                 self.push_unknown(if self.text.is_empty() { "0" } else { "" }, false);
             }
+            Known::Hash => {
+                self.hash = self.parts == 0;
+                self.push_unknown(if self.text.is_empty() { "0" } else { "" }, false);
+            }
             Known::File(prefix) if !splits => {
                 self.push_unknown(prefix, false);
                 self.found = true;
@@ -75,6 +80,8 @@ impl Builder {
     pub(super) fn known(&self) -> Known {
         if self.number && self.parts == 1 {
             Known::Number
+        } else if self.hash && self.parts == 1 {
+            Known::Hash
         } else if !self.open {
             Known::Text(self.text.clone())
         } else if self.found && !self.splits {
@@ -219,7 +226,7 @@ impl Walk<'_> {
     /// Whether an unquoted expansion of this can become other than one word.
     fn splits(&self, known: &Known) -> bool {
         match known {
-            Known::Number => self.variables.splits_elsewhere,
+            Known::Number | Known::Hash => self.variables.splits_elsewhere,
             Known::Text(text) => {
                 let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@:%+=,-".contains(&byte);
                 text.is_empty() || self.variables.splits_elsewhere || !text.bytes().all(plain)

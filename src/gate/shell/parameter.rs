@@ -22,7 +22,7 @@ impl Walk<'_> {
                 let default = self.inner_word(word.as_deref(), span, quoted);
                 match &value {
                     Known::Text(text) if !text.is_empty() => value,
-                    Known::Number => value,
+                    Known::Number | Known::Hash => value,
                     Known::Text(_) => default,
                     _ => anything(),
                 }
@@ -237,7 +237,7 @@ impl Walk<'_> {
         match built.known() {
             Known::Number => {}
             Known::Text(text) => self.arithmetic(&text, span),
-            Known::File(_) | Known::Anything(_) => {
+            Known::Hash | Known::File(_) | Known::Anything(_) => {
                 let unset = raw.trim_matches('"').strip_prefix('$').is_some_and(|name| {
                     let name = name.trim_start_matches('{').trim_end_matches('}');
                     !name.is_empty()

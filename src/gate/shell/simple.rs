@@ -207,7 +207,7 @@ impl Walk<'_> {
         let may_reach_out = match &value {
             Known::Text(text) => reaches_out(text),
             Known::File(prefix) => !prefix.is_empty() && "/dev/tcp/".starts_with(&prefix[..prefix.len().min(9)]),
-            Known::Number => false,
+            Known::Number | Known::Hash => false,
             Known::Anything(prefix) => {
                 ["/dev/tcp/", "/dev/udp/"].iter().any(|out| out.starts_with(prefix.as_str()) || prefix.starts_with(out))
             }

@@ -9,6 +9,8 @@ pub(super) enum Known {
     Text(String),
     /// A number in digits. Negative ones are options of a few programs, of the kind that says how many lines.
     Number,
+    /// The hash of an object, in hexadecimal digits, or nothing.
+    Hash,
     /// The name of a file that a pattern found; it begins with the prefix, and not with a slash if that is empty.
     File(String),
     /// Anything that begins with the prefix.
@@ -21,7 +23,7 @@ impl Known {
         match self {
             Self::Number => true,
             Self::Text(text) => is_numeric(text),
-            Self::File(_) | Self::Anything(_) => false,
+            Self::Hash | Self::File(_) | Self::Anything(_) => false,
         }
     }
 
@@ -36,7 +38,7 @@ impl Known {
         match self {
             Self::Text(text) | Self::File(text) | Self::Anything(text) => text,
             // Not what it begins with, but no word that begins with a digit is an option.
-            Self::Number => "0",
+            Self::Number | Self::Hash => "0",
         }
     }
 
@@ -52,7 +54,8 @@ impl Known {
         let same = one.char_indices().zip(two.chars()).take_while(|((_, a), b)| a == b).last();
         let prefix = same.map_or("", |((at, character), _)| &one[..at + character.len_utf8()]);
         // A digit that stands for any digit begins nothing.
-        let prefix = if matches!(self, Self::Number) || matches!(other, Self::Number) { "" } else { prefix };
+        let stands_in = |known: &Known| matches!(known, Self::Number | Self::Hash);
+        let prefix = if stands_in(self) || stands_in(other) { "" } else { prefix };
         match (self, other) {
             (Self::File(_), Self::File(_)) => Self::File(prefix.to_owned()),
             _ => Self::Anything(prefix.to_owned()),

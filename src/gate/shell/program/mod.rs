@@ -3,6 +3,7 @@
 pub(super) mod awk;
 mod env;
 mod find;
+pub(super) mod git;
 mod old_style;
 pub(super) mod sed;
 mod shell;

@@ -11,8 +11,19 @@ macro_rules! files {
     };
 }
 
-const FILES: &[(&str, &str)] =
-    files!["archive", "files", "interpreters", "network", "packages", "search", "system", "tests", "text", "wrappers"];
+const FILES: &[(&str, &str)] = files![
+    "archive",
+    "files",
+    "git",
+    "interpreters",
+    "network",
+    "packages",
+    "search",
+    "system",
+    "tests",
+    "text",
+    "wrappers"
+];
 
 /// Reads all of them. A mistake in one leaves its programs out, which makes them unknown: a test finds it, and no user
 /// is let through.

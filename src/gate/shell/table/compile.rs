@@ -290,8 +290,9 @@ impl Compiler<'_> {
     }
 
     fn list(&mut self, names: &str, arity: Arity, meaning: Meaning, into: &mut Options, place: &str) {
-        let rule = OptionRule { arity, meaning };
         for name in names.split_whitespace() {
+            let (name, arity) = name.strip_suffix("[=]").map_or((name, arity), |name| (name, Arity::Optional));
+            let rule = OptionRule { arity, meaning };
             if name == "-NUMBER" {
                 into.number = true;
             } else if let Some(rest) = name.strip_prefix("--[no-]") {

@@ -3,7 +3,7 @@
 use super::super::analysis::{Effect, Reason, ReasonCode};
 use super::super::program;
 use super::super::word::{Value, Word};
-use super::program::{Kind, Meaning, Operands, Program};
+use super::program::{Arity, Kind, Meaning, Operands, Program};
 use super::scan::{Found, Given, Scan, Trouble, is_one_word};
 use super::{CommandTable, Site};
 
@@ -176,6 +176,7 @@ impl Judge<'_> {
                     Given::Here(text) => (Some(text), option.word),
                     Given::Next(word) => (word.text(), word),
                     Given::Dynamic => (None, option.word),
+                    Given::Nothing if option.rule.arity == Arity::Optional => return,
                     Given::Nothing => {
                         return self.report(ReasonCode::UnknownOption, Effect::Unknown, option.word, option.name);
                     }
@@ -273,6 +274,14 @@ impl Judge<'_> {
             Kind::Choice => {
                 let known = text.is_some_and(|text| program.choices.iter().any(|choice| **choice == *text));
                 if known { None } else { unknown }
+            }
+            Kind::GitSetting => {
+                let safe = text.is_some_and(|text| program::git::setting_is_harmless(text, &program.choices));
+                if safe { None } else { Some((ReasonCode::OperandExecutes, Effect::Executes)) }
+            }
+            Kind::GitFormat => {
+                let safe = text.is_some_and(program::git::format_is_harmless);
+                if safe { None } else { Some((ReasonCode::OperandExecutes, Effect::Executes)) }
             }
             Kind::PlainFile => {
                 let start = text.unwrap_or_else(|| prefix(word));

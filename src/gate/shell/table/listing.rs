@@ -96,6 +96,8 @@ fn harmful_value(kind: Kind) -> Option<&'static str> {
         Kind::LocalFile => Some("host:pwned"),
         Kind::InputFile => Some("/inet/tcp/0/host/80"),
         Kind::PlainFile => Some("+!pwned"),
+        Kind::GitSetting => Some("core.pager=./pwned"),
+        Kind::GitFormat => Some("%G?"),
         Kind::TestFile | Kind::NamedTest | Kind::TestModule | Kind::LocalPackage => Some("/tmp/pwned"),
         _ => Some("./pwned"),
     }
@@ -103,7 +105,8 @@ fn harmful_value(kind: Kind) -> Option<&'static str> {
 
 fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<DangerousOption>) {
     let is_safe_flag = |rule: &OptionRule| rule.meaning == Meaning::Safe && rule.arity == Arity::Flag;
-    let safe = program.options.rules.iter().filter(|(_, rule)| is_safe_flag(rule));
+    // `--end-of-options` is none that others can stand behind.
+    let safe = program.options.rules.iter().filter(|(name, rule)| is_safe_flag(rule) && ***name != *"--end-of-options");
     let mut safe_flags: Vec<String> = safe.map(|(name, _)| name.to_string()).collect();
     safe_flags.sort();
     let mut long_options: Vec<String> =

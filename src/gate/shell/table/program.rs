@@ -38,6 +38,10 @@ pub(crate) enum Kind {
     Number,
     /// Only one of the program's `choices`.
     Choice,
+    /// A setting `key=value` for git that is one of the program's `choices`.
+    GitSetting,
+    /// How git prints something, or what it sorts by.
+    GitFormat,
     /// Something that is run.
     Execute,
     /// Something that is reached over the network.
@@ -64,7 +68,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All, with their names in a table.
-    pub(crate) const NAMES: [(&'static str, Kind); 20] = [
+    pub(crate) const NAMES: [(&'static str, Kind); 22] = [
         ("text", Kind::Text),
         ("file", Kind::File),
         ("plain_file", Kind::PlainFile),
@@ -74,6 +78,8 @@ impl Kind {
         ("format", Kind::Format),
         ("number", Kind::Number),
         ("choice", Kind::Choice),
+        ("git_setting", Kind::GitSetting),
+        ("git_format", Kind::GitFormat),
         ("execute", Kind::Execute),
         ("network", Kind::Network),
         ("change", Kind::Change),

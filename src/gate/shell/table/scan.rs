@@ -92,12 +92,17 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
             return true;
         }
         match &word.value {
-            Value::Static { text } if text == "--" => {
+            Value::Static { text } if self.ends_options(text) => {
                 self.scan.dashes = Some(position);
+                let later = &self.words[self.position..];
+                if self.scan.may_shift.is_some() && later.iter().any(Word::can_be_option) {
+                    // It may be the value of the option before.
+                    self.scan.troubles.push((position, Trouble::Dynamic));
+                }
                 self.rest_are_operands();
                 return false;
             }
-            Value::Static { text } if self.program.subcommands.contains_key(text.as_str()) => {
+            Value::Static { text } if self.operand_ends && self.program.subcommands.contains_key(text.as_str()) => {
                 self.scan.operands.push(position);
                 self.rest_are_operands();
                 return false;
@@ -121,6 +126,11 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
             }
         }
         true
+    }
+
+    /// Git also has `--end-of-options`, behind which `--` still divides revisions from files.
+    fn ends_options(&self, text: &str) -> bool {
+        text == "--" || text == "--end-of-options" && self.program.options.rules.contains_key(text)
     }
 
     fn rest_are_operands(&mut self) {
@@ -266,7 +276,9 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
             return Given::Nothing;
         }
         let words_follow = !is_one_word(word);
-        if words_follow && (word.can_be_option() || !self.program.operands.are_harmless_from(0)) {
+        // What follows the value may be the name of a sub-command.
+        let all_are_harmless = self.program.subcommands.is_empty() && self.program.operands.are_harmless_from(0);
+        if words_follow && (word.can_be_option() || !all_are_harmless) {
             return Given::Nothing;
         }
         self.position += 1;

@@ -48,7 +48,7 @@ pub(crate) struct OptionSource {
     pub writes: OptionLists,
     pub network: OptionLists,
     pub executes: OptionLists,
-    /// Options whose value decides: the kind of the value by the option.
+    /// Options whose value decides: the kind of the value by the option. `--x[=]` takes it only if it is glued.
     pub checked: BTreeMap<String, String>,
 }
 

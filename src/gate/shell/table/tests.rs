@@ -138,7 +138,8 @@ fn spellings(option: &DangerousOption) -> Vec<Vec<String>> {
     for name in &names {
         if option.separate_value {
             spellings.push(vec![name.clone(), value.to_owned()]);
-        } else {
+        } else if !option.inline_value || option.effect != Effect::Unknown {
+            // If only its value can do harm, it does none without one.
             spellings.push(vec![name.clone()]);
         }
         if option.inline_value && (is_long || !option.clusters) {
@@ -162,7 +163,9 @@ fn spellings(option: &DangerousOption) -> Vec<Vec<String>> {
             }
         }
     }
-    for flag in &option.safe_flags {
+    // Some have hundreds.
+    let step = option.safe_flags.len().div_ceil(10).max(1);
+    for flag in option.safe_flags.iter().step_by(step) {
         let mut words = vec![flag.clone()];
         words.extend(spellings[0].clone());
         spellings.push(words);
