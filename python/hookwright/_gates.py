@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
-from ._native import Decision
+from ._native import CommandTable, Decision
 from ._native import Gate as _Gate
 
 __all__ = ["PermissionRules", "PlanGate", "ReviewGate", "RuleLists"]
@@ -69,6 +69,7 @@ class ReviewGate(Gate):
         when: the mode of the session in which it judges, as in ``session.mode = "review"``; always by default.
         tests: whether the project's tests may be run.
         language: the language of its refusals: ``"en"`` or ``"zh"``.
+        table: what is known of programs, such as ``hw.shell.CommandTable().extend(...)``; what is built in by default.
 
     Example:
         >>> import hookwright as hw
@@ -88,9 +89,16 @@ class ReviewGate(Gate):
     __module__ = "hookwright"
     _default_name = "review_gate"
 
-    def __init__(self, *, when: str | None = None, tests: bool = True, language: Language = "en") -> None:
-        self._native = _Gate.review(when, tests, language)
-        self._parts = (("when", when), ("tests", tests), ("language", language))
+    def __init__(
+        self,
+        *,
+        when: str | None = None,
+        tests: bool = True,
+        language: Language = "en",
+        table: CommandTable | None = None,
+    ) -> None:
+        self._native = _Gate.review(when, tests, language, table)
+        self._parts = (("when", when), ("tests", tests), ("language", language), ("table", table))
 
 
 class PlanGate(Gate):
@@ -101,6 +109,7 @@ class PlanGate(Gate):
             links and ``..`` are resolved; a plan file that is itself a link is not written to. None by default.
         when: the mode of the session in which it judges, as in ``session.mode = "plan"``; always by default.
         language: the language of its refusals: ``"en"`` or ``"zh"``.
+        table: what is known of programs, such as ``hw.shell.CommandTable().extend(...)``; what is built in by default.
 
     Example:
         >>> import hookwright as hw
@@ -120,12 +129,13 @@ class PlanGate(Gate):
         *,
         when: str | None = None,
         language: Language = "en",
+        table: CommandTable | None = None,
     ) -> None:
         path = None if plan_file is None else os.fspath(plan_file)
         if path is not None and (not path or path.endswith(os.sep)):
             raise ValueError(f"plan_file names one file, such as 'PLAN.md', not {path!r}")
-        self._native = _Gate.plan(path, when, language)
-        self._parts = (("plan_file", path), ("when", when), ("language", language))
+        self._native = _Gate.plan(path, when, language, table)
+        self._parts = (("plan_file", path), ("when", when), ("language", language), ("table", table))
 
 
 class RuleLists(TypedDict, total=False):
@@ -153,6 +163,7 @@ class PermissionRules(Gate):
         default: what becomes of calls that no rule matches: ``"ask"``, ``"deny"`` or ``"allow"``.
         levels: more rules by level, for rules that come from several places: ``{"project": {"deny": [...]}}``.
         language: the language of its refusals: ``"en"`` or ``"zh"``.
+        table: what is known of programs, such as ``hw.shell.CommandTable().extend(...)``; what is built in by default.
 
     Raises:
         ConfigError: (a `ValueError`) for rules that cannot be read, naming all of them.
@@ -182,10 +193,11 @@ class PermissionRules(Gate):
         default: Literal["ask", "deny", "allow"] = "ask",
         levels: Mapping[Level, RuleLists] | None = None,
         language: Language = "en",
+        table: CommandTable | None = None,
     ) -> None:
         own = ("session", _rules("allow", allow), _rules("ask", ask), _rules("deny", deny))
         others = [_level(level, lists) for level, lists in (levels or {}).items()]
-        self._native = _Gate.permissions([own, *others], default, language)
+        self._native = _Gate.permissions([own, *others], default, language, table)
         self._parts = (
             ("allow", own[1]),
             ("ask", own[2]),
@@ -193,6 +205,7 @@ class PermissionRules(Gate):
             ("default", default),
             ("levels", {level: {"allow": a, "ask": b, "deny": c} for level, a, b, c in others}),
             ("language", language),
+            ("table", table),
         )
 
     def suggest_rule(

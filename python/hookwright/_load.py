@@ -180,7 +180,7 @@ def _permissions(configuration: _native.Configuration) -> tuple[_native.Gate | N
     if not levels:
         return None, problems
     lists = [(level, rules["allow"], rules["ask"], rules["deny"]) for level, rules in levels.items()]
-    return _native.Gate.permissions(lists, "ask", "en"), problems
+    return _native.Gate.permissions(lists, "ask", "en", None), problems
 
 
 def _in_order(problems: list[ConfigProblem], files: list[str]) -> list[ConfigProblem]:

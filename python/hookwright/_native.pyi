@@ -565,12 +565,15 @@ class HookChain:
 @final
 class Gate:
     @staticmethod
-    def review(when: str | None, tests: bool, language: str) -> Gate: ...
+    def review(when: str | None, tests: bool, language: str, table: CommandTable | None) -> Gate: ...
     @staticmethod
-    def plan(plan_file: str | Path | None, when: str | None, language: str) -> Gate: ...
+    def plan(plan_file: str | Path | None, when: str | None, language: str, table: CommandTable | None) -> Gate: ...
     @staticmethod
     def permissions(
-        levels: Sequence[tuple[str, list[str], list[str], list[str]]], default: str, language: str
+        levels: Sequence[tuple[str, list[str], list[str], list[str]]],
+        default: str,
+        language: str,
+        table: CommandTable | None,
     ) -> Gate: ...
     def decide(
         self,

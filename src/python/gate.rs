@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::convert::to_json;
 use super::error::exception;
+use super::shell::PyCommandTable;
 use crate::gate::{
-    Answer, Decision, Denial, Gate, GateHook, Language, Level, PermissionRules, PlanGate, ReviewGate, RuleError,
-    RuleLists, ToolCall,
+    Analyzer, Answer, Decision, Denial, Gate, GateHook, Language, Level, PermissionRules, PlanGate, ReviewGate,
+    RuleError, RuleLists, ToolCall,
 };
 
 /// Rules of one level from Python: the level, and what to allow, to ask about and to deny.
@@ -34,6 +35,13 @@ impl PyGate {
     fn rules(&self) -> PyResult<&PermissionRules> {
         self.rules.as_deref().ok_or_else(|| PyValueError::new_err("this gate has no rules"))
     }
+}
+
+/// What a gate knows of programs; `None` for what is built in.
+type Table<'a, 'py> = Option<&'a Bound<'py, PyCommandTable>>;
+
+fn analyzer(table: Table<'_, '_>) -> Analyzer {
+    table.map(|table| Analyzer::new(table.get().0.clone())).unwrap_or_default()
 }
 
 fn language_of(name: &str) -> PyResult<Language> {
@@ -69,27 +77,34 @@ fn rule_errors(py: Python<'_>, errors: &[RuleError]) -> PyErr {
 impl PyGate {
     /// A gate for reviews.
     #[staticmethod]
-    fn review(when: Option<String>, tests: bool, language: &str) -> PyResult<Self> {
-        let gate = ReviewGate { when, tests, language: language_of(language)?, ..ReviewGate::default() };
+    fn review(when: Option<String>, tests: bool, language: &str, table: Table<'_, '_>) -> PyResult<Self> {
+        let gate = ReviewGate { when, tests, language: language_of(language)?, analyzer: analyzer(table) };
         Ok(PyGate { gate: Arc::new(gate), rules: None })
     }
 
     /// A gate for plans.
     #[staticmethod]
-    fn plan(plan_file: Option<PathBuf>, when: Option<String>, language: &str) -> PyResult<Self> {
-        let gate = PlanGate { plan_file, when, language: language_of(language)?, ..PlanGate::default() };
+    fn plan(plan_file: Option<PathBuf>, when: Option<String>, language: &str, table: Table<'_, '_>) -> PyResult<Self> {
+        let gate = PlanGate { plan_file, when, language: language_of(language)?, analyzer: analyzer(table) };
         Ok(PyGate { gate: Arc::new(gate), rules: None })
     }
 
     /// A gate of rules.
     #[staticmethod]
-    fn permissions(py: Python<'_>, levels: Vec<Lists>, default: &str, language: &str) -> PyResult<Self> {
+    fn permissions(
+        py: Python<'_>,
+        levels: Vec<Lists>,
+        default: &str,
+        language: &str,
+        table: Table<'_, '_>,
+    ) -> PyResult<Self> {
         let lists = levels
             .into_iter()
             .map(|(level, allow, ask, deny)| Ok(RuleLists { level: level_of(&level)?, allow, ask, deny }));
         let lists = lists.collect::<PyResult<Vec<_>>>()?;
         let mut rules = PermissionRules::new(&lists).map_err(|errors| rule_errors(py, &errors))?;
         rules.language = language_of(language)?;
+        rules.analyzer = analyzer(table);
         rules.default = match default {
             "allow" => Answer::Allow,
             "ask" => Answer::Ask,

@@ -25,7 +25,7 @@ fn characters(text: &str, span: Span) -> (usize, usize) {
 /// What hookwright knows of programs: which options are safe, which make them write, run code or reach the network.
 #[pyclass(frozen, name = "CommandTable", module = "hookwright.shell")]
 #[derive(Default)]
-pub struct PyCommandTable(CommandTable);
+pub struct PyCommandTable(pub CommandTable);
 
 #[pymethods]
 impl PyCommandTable {

@@ -291,3 +291,10 @@ def test_a_gate_of_ones_own_can_name_rules_as_well() -> None:
     assert (result.rule, result.suggested_rule) == ("mine", None)
     with pytest.raises(ValueError, match="rule without an action"):
         hw.HookResult(rule="mine")
+
+
+def test_a_table_of_ones_own_makes_programs_known() -> None:
+    table = hw.shell.CommandTable().extend("[[program]]\nnames = ['ledger']\noptions.flags = '--sorted'\n")
+    for gate in (hw.PermissionRules(table=table), hw.ReviewGate(table=table), hw.PlanGate(table=table)):
+        assert gate.decide("shell", {"command": "ledger --sorted"}).allowed
+        assert not type(gate)().decide("shell", {"command": "ledger --sorted"}).allowed
