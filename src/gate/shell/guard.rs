@@ -11,6 +11,14 @@ pub(super) const MAX_BYTES: usize = 16 * 1024;
 pub(super) const MAX_DEPTH: usize = 10;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
 const MAX_BRACKETS: usize = 600;
+/// How many `name[` a text may hold: the parser follows subscripts into one another on its stack. Brackets that close
+/// are not counted against them, since a quoted one closes nothing.
+const MAX_SUBSCRIPTS: usize = 256;
+/// How many `${name[…]}` may stand in the subscript of another one: the parser reads each level again and again, so that
+/// it takes more than ten times as long as the one before. No deeper than this, and no more often in a text than that.
+const MAX_NESTED_SUBSCRIPTS: usize = 8;
+/// How many subscripts of `${name[…]}` may hold quotes: where they end is then not told by the first bracket.
+const MAX_QUOTED_SUBSCRIPTS: usize = 2;
 /// The longest number that the parser's integers hold.
 const MAX_DIGITS: usize = 18;
 
@@ -53,6 +61,9 @@ fn characters(text: &str) -> Option<Refusal> {
             }
         }
     }
+    if let Some(at) = subscripts(bytes) {
+        return Some((ReasonCode::TooDeep, Span { start: at, end: at + 1 }));
+    }
     if text.is_ascii() {
         return None;
     }
@@ -62,6 +73,37 @@ fn characters(text: &str) -> Option<Refusal> {
         let code = if character < '\u{a0}' { ReasonCode::ControlCharacter } else { ReasonCode::InvisibleCharacter };
         (code, Span { start: at, end: at + character.len_utf8() })
     })
+}
+
+/// Where subscripts are too many, or too deep in one another. Quotes are not looked at: what is in them is parsed as
+/// well, and where this pass and the parser see different ones, nothing could be relied on.
+fn subscripts(bytes: &[u8]) -> Option<usize> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    // The bracket of `${name[` (also `${!name[`, `${#name[`) that begins at `at`.
+    let bracket = |at: usize| {
+        let mut next = at + 2 + usize::from(matches!(bytes.get(at + 2), Some(b'!' | b'#')));
+        while bytes.get(next).is_some_and(|byte| is_name(*byte) || b"@*".contains(byte)) {
+            next += 1;
+        }
+        (bytes.get(at..at + 2) == Some(b"${") && bytes.get(next) == Some(&b'[')).then_some(next)
+    };
+    let (mut all, mut nested, mut quoted) = (0, 0, 0);
+    for at in 0..bytes.len() {
+        all += usize::from(bytes[at] == b'[' && at > 0 && is_name(bytes[at - 1]));
+        if all > MAX_SUBSCRIPTS {
+            return Some(at);
+        }
+        let Some(open) = bytes.get(at).filter(|byte| **byte == b'$').and_then(|_| bracket(at)) else { continue };
+        let rest = &bytes[open + 1..];
+        let end = rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len());
+        let inside = (open + 1..open + 1 + end).filter(|at| bytes[*at] == b'$' && bracket(*at).is_some()).count();
+        nested += usize::from(inside > 0);
+        quoted += usize::from(rest[..end].iter().any(|byte| b"'\"\\`".contains(byte)));
+        if inside > 1 || nested > MAX_NESTED_SUBSCRIPTS || quoted > MAX_QUOTED_SUBSCRIPTS {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// Characters that look like a blank or like nothing, and are neither to the shell. Quoted ones are data.
@@ -328,6 +370,7 @@ mod tests {
             "grep -nE '((((((((((((a))))))))))))' src",
             "echo '中文' \"\u{a0}quoted\"",
             "awk '{ if ($1) { print } }' a",
+            "echo ${x[${#x[@]}-1]} ${x[1]} ${x[2]} ${x[3]} \"${x[@]}\" ${x[\"a\"]}",
         ] {
             assert_eq!(code(text), None, "{text}");
         }
@@ -347,6 +390,10 @@ mod tests {
             (&"\"$(".repeat(11), ReasonCode::TooDeep),
             (&"if ".repeat(11), ReasonCode::TooDeep),
             (&"{ ".repeat(11), ReasonCode::TooDeep),
+            (&"x[".repeat(300), ReasonCode::TooDeep),
+            ("${x[${y[${z[1]}]}]}", ReasonCode::TooDeep),
+            ("\"${x[\"]}${y[\"]}${z[\"]}\"]}\"", ReasonCode::TooDeep),
+            (&"${x[${#x[@]}-1]} ".repeat(9), ReasonCode::TooDeep),
             (&"a".repeat(MAX_BYTES + 1), ReasonCode::TooLong),
             ("echo {1..99999999999999999999}", ReasonCode::NotParsed),
         ] {
