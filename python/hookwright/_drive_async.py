@@ -270,25 +270,27 @@ async def _run_group(work: Work, calls: Sequence[Call], group: Sequence[int], an
 
 
 async def _run_call(work: Work, call: Call) -> CallAnswer:
-    number, call_id, arguments, _ = call
+    number, call_id, arguments, _, reading = call
     tool = work.agent.tools[number]
     if work.is_over_time():
         return work.not_begun(tool)
     began = time.perf_counter()
     try:
         if isinstance(tool, WorkspaceTool):
-            ended, value = await _await_native(tool, arguments, work.cwd, work.seconds())
+            ended, value = await _await_native(tool, arguments, work.cwd, work.seconds(), reading)
             kind = "native"
         else:
-            ended, value = await _await_tool(work, tool, arguments, call_id)
+            ended, value = await _await_tool(work, tool, arguments, call_id, reading)
             kind = "value"
     except Failed as failed:
         return "error", failed.error, time.perf_counter() - began
     return (kind, value, time.perf_counter() - began) if ended else work.overdue(tool, began)
 
 
-async def _await_tool(work: Work, tool: Any, arguments: dict[str, Any], call_id: str) -> tuple[bool, Any]:
-    context = work.context(tool, call_id)
+async def _await_tool(
+    work: Work, tool: Any, arguments: dict[str, Any], call_id: str, reading: bool
+) -> tuple[bool, Any]:
+    context = work.context(tool, call_id, reading)
     seconds = work.seconds(tool.timeout)
     if tool.inline and not tool.is_async and tool.timeout is None:
         value = call_here(tool.invoke, arguments, context)
@@ -297,10 +299,10 @@ async def _await_tool(work: Work, tool: Any, arguments: dict[str, Any], call_id:
 
 
 async def _await_native(
-    tool: WorkspaceTool, arguments: dict[str, Any], cwd: Path, seconds: float | None
+    tool: WorkspaceTool, arguments: dict[str, Any], cwd: Path, seconds: float | None, reading: bool
 ) -> tuple[bool, Any]:
     future, wake = _aio.open_future()
-    call = _native.launch_native(tool, arguments, cwd, wake)
+    call = _native.launch_native(tool, arguments, cwd, wake, reading)
     try:
         if seconds is None:
             await future

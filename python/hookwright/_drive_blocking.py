@@ -145,13 +145,13 @@ def _run_group(work: Work, calls: Sequence[Call], group: Sequence[int], answers:
 
 
 def _begin(work: Work, call: Call, woken: threading.Event) -> _Pending | CallAnswer:
-    number, call_id, arguments, _ = call
+    number, call_id, arguments, _, reading = call
     tool = work.agent.tools[number]
     if work.is_over_time():
         return work.not_begun(tool)
     if isinstance(tool, WorkspaceTool):
-        return _Pending(work, tool, _NativeElsewhere(work, tool, arguments, woken), work.seconds())
-    context = work.context(tool, call_id)
+        return _Pending(work, tool, _NativeElsewhere(work, tool, arguments, woken, reading), work.seconds())
+    context = work.context(tool, call_id, reading)
     if tool.inline and not tool.is_async and tool.timeout is None:
         began = time.perf_counter()
         try:
@@ -246,11 +246,13 @@ class _NativeElsewhere:
 
     kind = "native"
 
-    def __init__(self, work: Work, tool: WorkspaceTool, arguments: dict[str, Any], woken: threading.Event) -> None:
+    def __init__(
+        self, work: Work, tool: WorkspaceTool, arguments: dict[str, Any], woken: threading.Event, reading: bool
+    ) -> None:
         self._woken = woken
         self._ended = False
         self.ended_at = 0.0
-        self._call = _native.launch_native(tool, arguments, work.cwd, self._end)
+        self._call = _native.launch_native(tool, arguments, work.cwd, self._end, reading)
 
     def _end(self) -> None:
         self.ended_at = time.perf_counter()

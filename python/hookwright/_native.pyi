@@ -962,7 +962,7 @@ class NativeCall:
     def abort(self) -> None: ...
 
 def launch_native(
-    tool: WorkspaceTool, arguments: dict[str, Any], cwd: str | Path, wake: Callable[[], object]
+    tool: WorkspaceTool, arguments: dict[str, Any], cwd: str | Path, wake: Callable[[], object], reading: bool
 ) -> NativeCall: ...
 
 @final

@@ -38,6 +38,8 @@ class Context:
         turn_id: the turn of that session.
         call_id: this call; unique within the session.
         cwd: the working directory of the session.
+        reading: whether gates let the call through because it only reads: commands are to be run in the environment
+            of `hookwright.shell.read_only_environment`.
     """
 
     __module__ = "hookwright"
@@ -47,6 +49,7 @@ class Context:
     turn_id: str | None = None
     call_id: str | None = None
     cwd: Path | None = None
+    reading: bool = False
 
 
 class Tool(Generic[P, R]):

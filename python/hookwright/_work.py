@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from ._agent import Agent
     from ._running import Running
 
-#: A call as the turn hands it over: which tool, the call's id, the arguments, whether it may run beside others.
-Call = tuple[int, str, dict[str, Any], bool]
+#: A call as the turn hands it over: which tool, the call's id, the arguments, whether it may run beside others,
+#: and whether it was let through because it only reads.
+Call = tuple[int, str, dict[str, Any], bool, bool]
 #: What came of a call: its kind, the value or exception, and seconds; ``None`` if it was cancelled.
 CallAnswer = tuple[str, Any, float] | None
 
@@ -47,7 +48,7 @@ class Work:
         self.running.over = True
         self.agent._runs.discard(self.running)
 
-    def context(self, tool: Tool[..., Any], call_id: str) -> Context | None:
+    def context(self, tool: Tool[..., Any], call_id: str, reading: bool) -> Context | None:
         """What a tool may know of where its call comes from, if it asks for that."""
         if not tool._takes_context:
             return None
@@ -57,6 +58,7 @@ class Work:
             turn_id=self.session.open_turn,
             call_id=call_id,
             cwd=self.cwd,
+            reading=reading,
         )
 
     def seconds(self, seconds: float | None = None) -> float | None:
@@ -85,7 +87,7 @@ def segments(calls: Sequence[Call]) -> Iterator[Sequence[int]]:
     """The positions of calls that run side by side, one group after the other: a call that may not run beside others
     is a group of its own, so that what it does comes after what stands before it."""
     group: list[int] = []
-    for position, (_, _, _, parallel) in enumerate(calls):
+    for position, (_, _, _, parallel, _) in enumerate(calls):
         if parallel:
             group.append(position)
             continue

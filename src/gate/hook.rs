@@ -86,8 +86,8 @@ fn reply(decision: Decision) -> HookReply {
         _ => denial.map(|denial| denial.render()),
     };
     let result = HookResult { action: Some(action), reason, rule, suggested_rule, ..HookResult::default() };
-    let notes = requires.iter().map(|requirement| format!("requires {requirement:?}")).collect();
-    HookReply { verdict: Verdict::Result(Box::new(result)), notes }
+    let notes = requires.iter().map(|requirement| format!("requires {}", requirement.as_str())).collect();
+    HookReply { verdict: Verdict::Result(Box::new(result)), notes, reading: !requires.is_empty() }
 }
 
 impl Hook for GateHook {

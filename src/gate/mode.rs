@@ -7,7 +7,7 @@ use super::decision::Decision;
 use super::denial::{Denial, DenialCode, GateCode, Language, Limits, Particulars};
 use super::hook::Gate;
 use super::path::{ResolvedPath, physical};
-use super::shell::{Effect, ReasonCode};
+use super::shell::{Effect, ReasonCode, Requirement};
 use super::tool_class::ToolClass;
 
 /// Lets a reviewer look and run the project's tests, and nothing else.
@@ -135,7 +135,7 @@ fn shell(found: &Inspection, tests: bool, refusal: &Refusal<'_>) -> Decision {
     if let Some(command) = found.commands.iter().find(|command| command.analysis.effect > allowed) {
         return command_refused(command, refusal);
     }
-    let mut decision = Decision::allow();
+    let mut decision = Decision { requires: vec![Requirement::ReadingEnvironment], ..Decision::allow() };
     for requirement in found.commands.iter().flat_map(|command| &command.analysis.requires) {
         if !decision.requires.contains(requirement) {
             decision.requires.push(*requirement);
@@ -188,7 +188,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::gate::shell::{Analysis, CommandTable, Requirement, analyze};
+    use crate::gate::shell::{Analysis, CommandTable, analyze};
 
     /// An analysis that knows two programs, as the table of programs does.
     fn analysis(command: &str) -> Analysis {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(code(&review(), &call("mcp__fs__read_file", json!({})).effect("read")), "allowed");
         assert_eq!(code(&review(), &ToolCall { arguments: None, ..call("read_file", json!({})) }), "arguments");
         let git = review().decide(&call("shell", json!({"command": "git status"})));
-        assert_eq!(git.requires, [Requirement::HardenedGit]);
+        assert_eq!(git.requires, [Requirement::ReadingEnvironment, Requirement::HardenedGit]);
         let without_tests = ReviewGate { tests: false, ..review() };
         assert_eq!(code(&without_tests, &call("shell", json!({"command": "pytest -q"}))), "runs_tests");
     }

@@ -171,7 +171,7 @@ impl Dispatch {
     /// # Errors
     /// [`HookFailure::Abort`] is not an answer: it ends the dispatch and comes back as it is.
     pub fn complete(&mut self, answer: Result<HookReply, HookFailure>) -> Result<(), Abort> {
-        if let Ok(HookReply { verdict: Verdict::NoChange, notes }) = &answer
+        if let Ok(HookReply { verdict: Verdict::NoChange, notes, .. }) = &answer
             && notes.is_empty()
         {
             return self.complete_unchanged();
@@ -207,6 +207,7 @@ impl Dispatch {
         let (failure, status) = match answer {
             Ok(reply) => {
                 extra.notes = reply.notes;
+                self.outcome.reading |= reply.reading && !(self.shadow || entry.meta.shadow);
                 match self.interpret(&entry, reply.verdict) {
                     Ok(None) => return self.done(RunStatus::Ok, extra),
                     Ok(Some(result)) => {

@@ -157,6 +157,8 @@ pub struct HookReply {
     pub verdict: Verdict,
     /// Remarks for the record, such as lines of noise that were passed over.
     pub notes: Vec<String>,
+    /// Whether what a gate lets through has to be run in the environment for reading, to do no more than was judged.
+    pub reading: bool,
 }
 
 /// What a hook says.
@@ -175,7 +177,7 @@ pub enum Verdict {
 
 impl From<Verdict> for HookReply {
     fn from(verdict: Verdict) -> Self {
-        HookReply { verdict, notes: Vec::new() }
+        HookReply { verdict, notes: Vec::new(), reading: false }
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Outcome {
     pub rule: Option<String>,
     /// With `ask`: the rule that would let such calls through from now on.
     pub suggested_rule: Option<String>,
+    /// Whether a gate let the call through on the condition that it runs in the environment for reading.
+    pub reading: bool,
     /// What sends the turn back, in order.
     pub retry_feedback: Vec<Attributed>,
     /// What the model sees in addition, in order.
@@ -180,6 +182,7 @@ impl Outcome {
             halted_by: None,
             rule: None,
             suggested_rule: None,
+            reading: false,
             retry_feedback: Vec::new(),
             additional_context: Vec::new(),
             system_messages: Vec::new(),

@@ -107,7 +107,7 @@ fn read(output: &ProcessOutput) -> Result<HookReply, HookFailure> {
             if !stdout.iter().all(u8::is_ascii_whitespace) {
                 let (object, notes) = last_object(stdout).map_err(fail)?;
                 let result = HookResult::from_json(object).map_err(fail)?;
-                reply = HookReply { verdict: Verdict::Result(Box::new(result)), notes };
+                reply = HookReply { verdict: Verdict::Result(Box::new(result)), notes, reading: false };
             }
             if output.leftover_killed {
                 reply.notes.push("left processes running, which were ended with it".into());

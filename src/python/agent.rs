@@ -25,7 +25,7 @@ use crate::agent::Limits;
 use crate::agent::turn::{Answer, Approval, CallAnswer, Effect, Step, Turn, TurnConfig, TurnInput, TurnTool};
 use crate::hook::{AgentIdentity, AgentKind};
 use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
-use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolError, ToolErrorCode};
+use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolContext, ToolError, ToolErrorCode};
 
 /// What the turns of an agent have in common.
 #[pyclass(frozen, name = "TurnConfig", module = "hookwright._native")]
@@ -225,7 +225,7 @@ impl PyTurn {
                     let call = |call: &crate::agent::turn::CallToRun| {
                         let arguments = call.call.arguments().cloned().unwrap_or_default();
                         let arguments = to_python(py, &Value::Object(arguments))?;
-                        (call.tool, &call.call.id, arguments, call.parallel_safe).into_bound_py_any(py)
+                        (call.tool, &call.call.id, arguments, call.parallel_safe, call.reading).into_bound_py_any(py)
                     };
                     let calls = calls.iter().map(call).collect::<PyResult<Vec<_>>>()?;
                     return step_of(py, "calls", calls);
@@ -391,9 +391,10 @@ pub fn launch_native(
     arguments: Bound<'_, PyDict>,
     cwd: PathBuf,
     wake: Py<PyAny>,
+    reading: bool,
 ) -> PyResult<NativeCall> {
     let Value::Object(arguments) = to_json(&arguments)? else { return Err(PyValueError::new_err("arguments")) };
-    let (ticket, task) = bridge::launch(tool.get().start(arguments, cwd), wake)?;
+    let (ticket, task) = bridge::launch(tool.get().start(arguments, ToolContext::new(cwd).reading(reading)), wake)?;
     Ok(NativeCall { ticket, task })
 }
 

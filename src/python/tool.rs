@@ -25,11 +25,11 @@ impl PyWorkspaceTool {
     pub fn start(
         &self,
         arguments: serde_json::Map<String, Value>,
-        cwd: PathBuf,
+        context: ToolContext,
     ) -> impl Future<Output = Called> + Send + 'static {
         let limit = self.0.spec().timeout;
         let name = self.0.spec().name.clone();
-        let work = call(self.0.as_ref(), arguments, ToolContext::new(cwd));
+        let work = call(self.0.as_ref(), arguments, context);
         async move {
             match limit {
                 None => work.await,
@@ -103,7 +103,7 @@ impl PyWorkspaceTool {
             _ => serde_json::Map::new(),
         };
         let cwd = std::env::current_dir()?;
-        match bridge::wait(py, self.start(arguments, cwd))? {
+        match bridge::wait(py, self.start(arguments, ToolContext::new(cwd)))? {
             Ok(value) => to_python(py, &value),
             Err(error) => Err(to_exception(py, &error)),
         }

@@ -133,12 +133,21 @@ pub struct ToolSpec {
 pub struct ToolContext {
     /// The working directory of the session.
     pub cwd: PathBuf,
+    /// Whether the call was let through because it only reads: commands run in the environment for reading.
+    pub reading: bool,
 }
 
 impl ToolContext {
+    /// The same for a call that was let through because it only reads, or not.
+    #[must_use]
+    pub fn reading(mut self, reading: bool) -> Self {
+        self.reading = reading;
+        self
+    }
+
     /// A context for a session that works in `cwd`.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
-        Self { cwd: cwd.into() }
+        Self { cwd: cwd.into(), reading: false }
     }
 }
 

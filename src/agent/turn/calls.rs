@@ -22,7 +22,7 @@ enum State {
     /// Nothing is decided.
     Open,
     /// It may run.
-    Ready { tool: usize },
+    Ready { tool: usize, reading: bool },
     /// It has a value, from the tool or from a hook in its place.
     Value { value: Value, elapsed: Duration, ran: bool },
     /// It failed, or may not run.
@@ -119,7 +119,7 @@ impl Run {
         let mut asked_before = false;
         loop {
             let outcome = self.ask_hooks(batch.call(index), &exact).await?;
-            let Some(outcome) = outcome else { return Ok(State::Ready { tool }) };
+            let Some(outcome) = outcome else { return Ok(State::Ready { tool, reading: false }) };
             if let Err(error) = self.take_arguments(batch, index, tool, &outcome) {
                 return Ok(failure(error, "invalid_arguments"));
             }
@@ -155,7 +155,7 @@ impl Run {
             if let Some(Ok(value)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
                 return Ok(State::Value { value: value.clone(), elapsed: Duration::ZERO, ran: false });
             }
-            return Ok(State::Ready { tool });
+            return Ok(State::Ready { tool, reading: outcome.reading });
         }
     }
 
@@ -227,7 +227,7 @@ impl Run {
         let mut positions = Vec::new();
         let mut calls = Vec::new();
         for (index, state) in batch.states.iter().enumerate() {
-            let State::Ready { tool } = *state else { continue };
+            let State::Ready { tool, reading } = *state else { continue };
             let call = batch.call(index).clone();
             if let Err(error) = self.config.session.call_started(&call.id) {
                 return Err(Ending::Session(std::sync::Arc::new(error)));
@@ -235,7 +235,7 @@ impl Run {
             let arguments = call.arguments().cloned().unwrap_or_default();
             self.port.emit(|| RunEvent::ToolStarted { id: call.id.clone(), name: call.name.clone(), arguments });
             positions.push(index);
-            calls.push(CallToRun { call, tool, parallel_safe: self.config.tools[tool].parallel_safe });
+            calls.push(CallToRun { call, tool, parallel_safe: self.config.tools[tool].parallel_safe, reading });
         }
         if calls.is_empty() {
             return Ok(false);

@@ -29,6 +29,8 @@ pub struct CallToRun {
     pub tool: usize,
     /// Whether others may run beside it.
     pub parallel_safe: bool,
+    /// Whether gates let it through on the condition that it runs in the environment for reading.
+    pub reading: bool,
 }
 
 /// What one call came to.

@@ -170,6 +170,8 @@ impl Reason {
 pub enum Requirement {
     /// The hardened environment: without it git runs what the repository's configuration says.
     HardenedGit,
+    /// The environment for reading as a whole: whoever only looks runs everything in it.
+    ReadingEnvironment,
 }
 
 impl Requirement {
@@ -177,6 +179,7 @@ impl Requirement {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::HardenedGit => "hardened_git",
+            Self::ReadingEnvironment => "reading_environment",
         }
     }
 }

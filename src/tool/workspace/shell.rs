@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::paths::Workspace;
 use super::{parse, spec};
-use crate::process::{Capture, Captured, ProcessOutput, ProcessSpec, run};
+use crate::process::{Capture, Captured, ProcessOutput, ProcessSpec, read_only, run};
 use crate::tool::{ArgumentValidator, BoxFuture, Effect, Tool, ToolContext, ToolError, ToolErrorCode, ToolSpec};
 
 /// How long a command may run if the call does not say.
@@ -63,7 +63,7 @@ impl Tool for ShellTool {
     fn call(
         &self,
         arguments: Map<String, Value>,
-        _context: ToolContext,
+        context: ToolContext,
     ) -> BoxFuture<'static, Result<Value, ToolError>> {
         let parsed = parse::<Arguments>(&self.validator, arguments);
         let root = self.workspace.root().to_owned();
@@ -74,19 +74,35 @@ impl Tool for ShellTool {
                 return Err(ToolError::new(ToolErrorCode::Invalid, detail).field("command"));
             }
             let seconds = timeout.unwrap_or(DEFAULT_TIMEOUT);
-            let mut spec = ProcessSpec::shell(command).working_directory(root);
+            let (mut spec, note) = if context.reading {
+                for_reading(&command, &root).await
+            } else {
+                (ProcessSpec::shell(command).working_directory(root), String::new())
+            };
             // The schema keeps the seconds within what a duration can hold.
             spec.timeout = Duration::try_from_secs_f64(seconds).ok();
             spec.stdout = Capture::HeadTail { cap: STDOUT_CAP };
             spec.stderr = Capture::HeadTail { cap: STDERR_CAP };
             match run(spec).await {
                 Ok(output) if output.timed_out() => Err(timed_out(seconds, &output)),
-                Ok(output) => Ok(Value::String(told(&output))),
+                Ok(output) => Ok(Value::String(told(&output) + &note)),
                 Err(error) => {
                     Err(ToolError::new(ToolErrorCode::Exception, format!("The command was not run: {error}.")))
                 }
             }
         })
+    }
+}
+
+/// A command that was let through because it only reads, in the environment that this was said of. Where the repository
+/// itself names programs for git to run, git is kept from it, and the note says so.
+async fn for_reading(command: &str, root: &Path) -> (ProcessSpec, String) {
+    match read_only::look(root, root).await {
+        Ok(repository) => (read_only::command(command, root, root, repository.as_ref()), String::new()),
+        Err(risk) => {
+            let spec = read_only::command(command, root, root, None).environment("GIT_DIR", "/dev/null/none");
+            (spec, format!("\n[git was kept from this repository: {risk}]"))
+        }
     }
 }
 
