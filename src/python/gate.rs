@@ -121,6 +121,8 @@ impl PyGate {
 
     /// What is decided about a call.
     #[pyo3(signature = (tool, arguments, *, effect=None, cwd=None, mode=None, session_id=""))]
+    // Each is a keyword of the Python function.
+    #[allow(clippy::too_many_arguments)]
     fn decide(
         &self,
         py: Python<'_>,

@@ -17,6 +17,8 @@ const MAX_SUBSCRIPTS: usize = 256;
 /// How many `${name[…]}` may stand in the subscript of another one: the parser reads each level again and again, so that
 /// it takes more than ten times as long as the one before. No deeper than this, and no more often in a text than that.
 const MAX_NESTED_SUBSCRIPTS: usize = 8;
+/// How many words `!` a text may hold: in `[[` the parser follows them into one another on its stack.
+const MAX_NOTS: usize = 64;
 /// How many subscripts of `${name[…]}` may hold quotes: where they end is then not told by the first bracket.
 const MAX_QUOTED_SUBSCRIPTS: usize = 2;
 /// The longest number that the parser's integers hold.
@@ -87,10 +89,11 @@ fn subscripts(bytes: &[u8]) -> Option<usize> {
         }
         (bytes.get(at..at + 2) == Some(b"${") && bytes.get(next) == Some(&b'[')).then_some(next)
     };
-    let (mut all, mut nested, mut quoted) = (0, 0, 0);
+    let (mut all, mut nested, mut quoted, mut nots) = (0, 0, 0, 0);
     for at in 0..bytes.len() {
+        nots += usize::from(bytes[at] == b'!' && bytes.get(at + 1).is_none_or(|next| b" \t\n(".contains(next)));
         all += usize::from(bytes[at] == b'[' && at > 0 && is_name(bytes[at - 1]));
-        if all > MAX_SUBSCRIPTS {
+        if all > MAX_SUBSCRIPTS || nots > MAX_NOTS {
             return Some(at);
         }
         let Some(open) = bytes.get(at).filter(|byte| **byte == b'$').and_then(|_| bracket(at)) else { continue };

@@ -35,6 +35,28 @@ pub use word::{Value, Word};
 /// assert_eq!(analysis.reasons[0].subject, "out.txt");
 /// ```
 pub fn analyze(command: &str, table: &CommandTable) -> Analysis {
+    if command.len() <= SHORT {
+        return analyze_here(command, table);
+    }
+    // The parser follows what stands in one another on its stack, and not all of that can be counted beforehand. In a
+    // long text it may be more than the caller's stack holds.
+    let analyzed = std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("hookwright-shell".into()).stack_size(STACK);
+        builder.spawn_scoped(scope, || analyze_here(command, table)).ok().and_then(|thread| thread.join().ok())
+    });
+    analyzed.unwrap_or_else(|| {
+        let mut walk = walk::Walk::new(table);
+        walk.refuse(ReasonCode::TooLong, Span { start: 0, end: command.len() }, "");
+        walk.finish()
+    })
+}
+
+/// Texts up to this many bytes are read on the caller's thread.
+const SHORT: usize = 1024;
+/// The stack for longer ones, in bytes; only what is used of it takes memory.
+const STACK: usize = 256 * 1024 * 1024;
+
+fn analyze_here(command: &str, table: &CommandTable) -> Analysis {
     let mut walk = walk::Walk::new(table);
     walk.read(command, walk::Origin::At(0));
     walk.finish()

@@ -112,7 +112,8 @@ impl Compiler<'_> {
     fn take_unknown_keys(&mut self, entry: &mut toml::Value, place: &str) {
         let Some(table) = entry.as_table_mut() else { return };
         table.retain(|key, _| {
-            let known = PROGRAM_KEYS.iter().any(|name| *name == key);
+            let key: &str = key;
+            let known = PROGRAM_KEYS.contains(&key);
             if !known {
                 let hint = suggestion(key, PROGRAM_KEYS);
                 self.problem(place, format!("unknown key `{key}`{hint}"));
