@@ -8,6 +8,8 @@ use super::word::{Value, Word};
 
 /// How many words a brace expression may become before it is not followed any more.
 const MAX_BRACES: usize = 64;
+/// How many brace expressions of a word are looked at.
+const MAX_BRACE_EXPRESSIONS: usize = 16;
 
 /// How a word is read.
 #[derive(Clone, Copy, PartialEq)]
@@ -107,7 +109,10 @@ impl Walk<'_> {
             words.extend(self.word(raw, span, Reading::Argument));
             return;
         }
-        let expanded = parse::braces(raw).and_then(|pieces| expand_braces(&pieces)).filter(|texts| texts.len() > 1);
+        // More of them become too many words in any case, and the parser takes long for many.
+        let few = raw.bytes().filter(|byte| *byte == b'{').count() <= MAX_BRACE_EXPRESSIONS;
+        let pieces = if few { parse::braces(raw) } else { None };
+        let expanded = pieces.and_then(|pieces| expand_braces(&pieces)).filter(|texts| texts.len() > 1);
         let Some(texts) = expanded else {
             // It looks like a brace expression; what it becomes is not known.
             let _ = self.word(raw, span, Reading::Argument);
