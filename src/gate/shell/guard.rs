@@ -11,6 +11,14 @@ pub(super) const MAX_BYTES: usize = 16 * 1024;
 pub(super) const MAX_DEPTH: usize = 10;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
 const MAX_BRACKETS: usize = 600;
+/// How many `[` may be open in one another, quoted or not: the parser follows subscripts and `$[` into one another, and
+/// where it sees a quote that this pass does not, or the other way round, only what ignores quotes can be relied on.
+const MAX_SUBSCRIPTS: usize = 32;
+/// How many parameters with a subscript, `${x[…]}`, may stand in one another: the parser reads each again and again, so
+/// that every level takes more than ten times as long as the one before.
+const MAX_SUBSCRIPTED: usize = 2;
+/// How many of those may stand in another one in the whole text.
+const MAX_NESTED_SUBSCRIPTED: usize = 8;
 /// The longest number that the parser's integers hold.
 const MAX_DIGITS: usize = 18;
 
@@ -23,8 +31,15 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
     if text.len() > MAX_BYTES {
         return Err((ReasonCode::TooLong, whole));
     }
-    let mut scan =
-        Scan { text: text.as_bytes(), at: 0, open: Vec::new(), words: 0, brackets: 0, documents: Vec::new() };
+    let mut scan = Scan {
+        text: text.as_bytes(),
+        at: 0,
+        open: Vec::new(),
+        words: 0,
+        brackets: 0,
+        nested_subscripted: 0,
+        documents: Vec::new(),
+    };
     if let Some(refusal) = characters(text) {
         return Err(refusal);
     }
@@ -37,13 +52,21 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Control characters are refused wherever they stand.
+/// Control characters are refused wherever they stand, as are numbers and subscripts that the parser does not survive.
 fn characters(text: &str) -> Option<Refusal> {
     let bytes = text.as_bytes();
-    let mut digits = 0;
+    let (mut digits, mut subscripts) = (0, 0usize);
     for (at, byte) in text.bytes().enumerate() {
         if byte < 0x20 && byte != b'\t' && byte != b'\n' || byte == 0x7f {
             return Some((ReasonCode::ControlCharacter, Span { start: at, end: at + 1 }));
+        }
+        match byte {
+            b'[' => subscripts += 1,
+            b']' => subscripts = subscripts.saturating_sub(1),
+            _ => {}
+        }
+        if subscripts > MAX_SUBSCRIPTS {
+            return Some((ReasonCode::TooDeep, Span { start: at, end: at + 1 }));
         }
         digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
         if digits > MAX_DIGITS {
@@ -102,6 +125,8 @@ fn scan_invisible(text: &str) -> Option<(usize, char)> {
 enum Open {
     Paren,
     Brace,
+    /// `${x[`
+    Subscripted,
     Quote,
     Backtick,
 }
@@ -113,6 +138,7 @@ struct Scan<'t> {
     /// How many `if`, `do`, `case`, `[[` are open.
     words: usize,
     brackets: usize,
+    nested_subscripted: usize,
     /// The delimiters of here-documents that begin at the next line.
     documents: Vec<(Vec<u8>, bool)>,
 }
@@ -123,6 +149,24 @@ impl Scan<'_> {
         self.brackets += 1;
         let deep = self.open.iter().filter(|open| **open != Open::Quote).count() + self.words;
         if deep > MAX_DEPTH || self.open.len() > 2 * MAX_DEPTH || self.brackets > MAX_BRACKETS {
+            return Err((ReasonCode::TooDeep, self.at));
+        }
+        Ok(())
+    }
+
+    /// At the `{` of `${`: whether a name and `[` follow.
+    fn has_subscript(&self) -> bool {
+        let rest = &self.text[self.at + 1..];
+        let rest = &rest[usize::from(matches!(rest.first(), Some(b'!' | b'#')))..];
+        let name = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"_@*".contains(byte)).count();
+        name > 0 && rest.get(name) == Some(&b'[')
+    }
+
+    fn subscripted(&mut self) -> Result<(), (ReasonCode, usize)> {
+        self.deeper(Open::Subscripted)?;
+        let depth = self.open.iter().filter(|open| **open == Open::Subscripted).count();
+        self.nested_subscripted += usize::from(depth > 1);
+        if depth > MAX_SUBSCRIPTED || self.nested_subscripted > MAX_NESTED_SUBSCRIPTED {
             return Err((ReasonCode::TooDeep, self.at));
         }
         Ok(())
@@ -167,13 +211,15 @@ impl Scan<'_> {
                 }
                 b'$' if self.next(1) == b'{' => {
                     self.at += 1;
-                    self.deeper(Open::Brace)?;
+                    if self.has_subscript() { self.subscripted()? } else { self.deeper(Open::Brace)? }
                 }
                 b'$' if self.next(1) == b'[' => {
                     self.at += 1;
                     self.deeper(Open::Brace)?;
                 }
-                b'}' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
+                b'}' if matches!(self.open.last(), Some(Open::Brace | Open::Subscripted)) => {
+                    self.open.pop();
+                }
                 b']' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
                 _ if self.in_quote() => {}
                 b'(' => {
@@ -314,6 +360,7 @@ mod tests {
             "grep -nE '((((((((((((a))))))))))))' src",
             "echo '中文' \"\u{a0}quoted\"",
             "awk '{ if ($1) { print } }' a",
+            "echo ${x[${#x[@]}-1]} ${x[1]} ${x[2]} ${x[3]} \"${x[@]}\"",
         ] {
             assert_eq!(code(text), None, "{text}");
         }
@@ -333,6 +380,11 @@ mod tests {
             (&"\"$(".repeat(11), ReasonCode::TooDeep),
             (&"if ".repeat(11), ReasonCode::TooDeep),
             (&"{ ".repeat(11), ReasonCode::TooDeep),
+            (&"x[".repeat(33), ReasonCode::TooDeep),
+            ("${x[${y[${z[1]}]}]}", ReasonCode::TooDeep),
+            ("\"${x[\"]}${y[\"]}${z[1]}\"]}\"", ReasonCode::TooDeep),
+            (&"${x[${#x[@]}-1]} ".repeat(9), ReasonCode::TooDeep),
+            (&"$[cat <<E\n".repeat(33), ReasonCode::TooDeep),
             (&"a".repeat(MAX_BYTES + 1), ReasonCode::TooLong),
             ("echo {1..99999999999999999999}", ReasonCode::NotParsed),
         ] {
