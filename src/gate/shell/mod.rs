@@ -22,7 +22,9 @@ mod walk;
 mod word;
 
 pub use analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};
-pub use table::{CommandTable, DangerousOption, ProgramExamples, TableError, environment_variable_is_safe};
+pub use table::{
+    CommandShape, CommandTable, DangerousOption, OptionShape, ProgramExamples, TableError, environment_variable_is_safe,
+};
 pub use word::{Value, Word};
 
 /// What would this command do?

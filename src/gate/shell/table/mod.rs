@@ -11,6 +11,7 @@ mod judge;
 mod listing;
 mod program;
 mod scan;
+mod shapes;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use listing::{DangerousOption, ProgramExamples};
 use program::Kind;
 pub(super) use program::Program;
 pub(super) use scan::{Given, Scan, is_one_word};
+pub use shapes::{CommandShape, OptionShape};
 
 use super::analysis::{Effect, Reason, ReasonCode, Requirement, Span};
 use super::word::Word;
