@@ -26,7 +26,8 @@ fn words(option: &DangerousOption) -> Vec<Vec<String>> {
     for name in names {
         if option.separate_value {
             found.push(vec![name.clone(), value.to_owned()]);
-        } else {
+        } else if !option.inline_value || option.effect != Effect::Unknown {
+            // Without its value, one whose value decides does no harm.
             found.push(vec![name.clone()]);
         }
         if option.inline_value && (is_long || !option.clusters) {
