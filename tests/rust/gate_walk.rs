@@ -325,6 +325,9 @@ fn sensitive_variables_are_not_set() {
 fn redirections() {
     for command in [
         "ls > out",
+        "tee /dev/stderr 2< victim",
+        "cat 3< victim 2>&3 > /dev/stderr",
+        "jobs -x touch x",
         "ls >> out",
         "ls >| out",
         "ls &> out",

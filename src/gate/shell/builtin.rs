@@ -85,7 +85,13 @@ impl Walk<'_> {
         let operands = &words[1..];
         match name {
             "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "break" | "continue" | "shift" | "times"
-            | "caller" | "jobs" | "help" | "logout" => {}
+            | "caller" | "help" | "logout" => {}
+            "jobs" => {
+                let runs = |word: &Word| word.text().is_none_or(|text| text.starts_with('-') && text.contains('x'));
+                if operands.iter().any(runs) {
+                    self.refuse(ReasonCode::EvaluatesText, whole, "jobs -x");
+                }
+            }
             "wait" => {
                 for pair in operands.windows(2).filter(|pair| pair[0].text() == Some("-p")) {
                     self.read_name(&known(&pair[1]), &pair[1].raw, pair[1].span);

@@ -160,13 +160,21 @@ impl Walk<'_> {
                 None
             }
             ast::IoRedirect::OutputAndError(word, _) => self.writes_to(word),
-            ast::IoRedirect::File(_, kind, target) => match (kind, target) {
+            ast::IoRedirect::File(number, kind, target) => match (kind, target) {
+                // Whoever then writes to `/dev/stderr` opens that file for writing.
+                (Kind::Read, Target::Filename(word)) if matches!(number, Some(1 | 2)) => {
+                    let span = self.word_span(word);
+                    self.write_found(span, &word.value, Known::Anything(String::new()))
+                }
                 (_, Target::ProcessSubstitution(kind, shell)) => {
                     self.process_substitution(kind, shell);
                     None
                 }
                 (_, Target::Fd(_)) => None,
-                (Kind::Read, Target::Filename(word)) => self.reads_from(word),
+                (Kind::Read, Target::Filename(word)) => {
+                    self.opens_numbered |= number.is_some_and(|number| number > 2);
+                    self.reads_from(word)
+                }
                 (Kind::DuplicateInput | Kind::DuplicateOutput, Target::Duplicate(word) | Target::Filename(word)) => {
                     let span = self.word_span(word);
                     let value = self.build(&word.value, span, Reading::Single).known();
@@ -176,6 +184,15 @@ impl Walk<'_> {
                     };
                     match value {
                         Known::Number => None,
+                        // Standard output becomes what was opened for reading: as above.
+                        Known::Text(text)
+                            if self.opens_numbered
+                                && *number != Some(0)
+                                && (number.is_some() || matches!(kind, Kind::DuplicateOutput))
+                                && is_numbered(&text) =>
+                        {
+                            self.write_found(span, &word.value, Known::Text(text))
+                        }
                         Known::Text(text) if duplicates(&text) => None,
                         Known::Text(text) if SINKS.contains(&text.as_str()) => None,
                         other => self.write_found(span, &word.value, other),
@@ -330,6 +347,11 @@ fn name_of(assignment: &ast::Assignment) -> String {
     match &assignment.name {
         ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _) => name.clone(),
     }
+}
+
+/// Whether text names a descriptor beyond the standard ones.
+fn is_numbered(text: &str) -> bool {
+    text.parse::<u32>().is_ok_and(|number| number > 2)
 }
 
 fn unknown(name: &str) -> Value {

@@ -40,6 +40,8 @@ pub(super) struct Walk<'t> {
     /// Whether what is walked may not run at all.
     conditional: usize,
     work: usize,
+    /// Whether a file was opened for reading under a number beyond the standard ones.
+    pub(super) opens_numbered: bool,
     /// How many commands run the one that is judged.
     wrappers: usize,
     origin: Origin,
@@ -60,6 +62,7 @@ impl<'t> Walk<'t> {
             nesting: 0,
             conditional: 0,
             work: 0,
+            opens_numbered: false,
             wrappers: 0,
             origin: Origin::At(0),
             offsets: None,
