@@ -10,7 +10,7 @@ pub(super) const MAX_BYTES: usize = 16 * 1024;
 /// How many constructs may stand in one another.
 pub(super) const MAX_DEPTH: usize = 10;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
-const MAX_BRACKETS: usize = 600;
+const MAX_BRACKETS: usize = 300;
 /// How many `name[` a text may hold: the parser follows subscripts into one another on its stack. Brackets that close
 /// are not counted against them, since a quoted one closes nothing.
 const MAX_SUBSCRIPTS: usize = 256;
