@@ -291,6 +291,27 @@ fn what_is_known_of_variables_is_used() {
 }
 
 #[test]
+fn what_is_known_of_variables_holds_however_the_code_is_left() {
+    for command in [
+        "f=b; while true; do f=-oout; break; f=b; done; sort $f",
+        "f=b; for i in 1 2; do if true; then f=-oout; continue; fi; f=b; done; sort $f",
+        "f=b; for i in *; do f=-oout; break; f=b; done; sort $f",
+        "f=b; for ((;;)); do f=-oout; break; f=b; done; sort $f",
+        "f=b; while true; do while true; do f=-oout; break 2; done; f=b; done; sort $f",
+        "f=b; until false; do f=-oout; eval break; f=b; done; sort $f",
+        "trap 'f=-oout' DEBUG; f=a; sort $f",
+        "f=a; trap 'f=-oout' DEBUG; sort $f",
+        "declare -l c; c=TOUCH; $c x",
+        "declare -u f; f=a; sort $f",
+    ] {
+        assert!(read(command).effect > Effect::RunsTests, "{command:?}");
+    }
+    for command in ["f=b; while true; do break; done; sort $f", "trap 'echo done' EXIT; f=a; sort $f"] {
+        assert_eq!(read(command).effect, Effect::ReadOnly, "{command:?}: {:?}", read(command).reasons);
+    }
+}
+
+#[test]
 fn sensitive_variables_are_not_set() {
     for name in
         ["PATH", "LD_PRELOAD", "GIT_EXTERNAL_DIFF", "BASH_ENV", "PYTHONPATH", "PAGER", "HOME", "CDPATH", "GLOBIGNORE"]

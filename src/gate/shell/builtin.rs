@@ -2,8 +2,8 @@
 
 use super::analysis::{Effect, Reason, ReasonCode, Span};
 use super::table::{Site, environment_variable_is_safe};
-use super::variables::Known;
-use super::walk::Walk;
+use super::variables::{Known, Variables};
+use super::walk::{Origin, Walk};
 use super::word::{Value, Word};
 
 /// Whether the builtin takes assignments as words.
@@ -84,8 +84,9 @@ impl Walk<'_> {
         let whole = words[0].span;
         let operands = &words[1..];
         match name {
-            "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "break" | "continue" | "shift" | "times"
-            | "caller" | "help" | "logout" => {}
+            "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "shift" | "times" | "caller" | "help" | "logout" => {
+            }
+            "break" | "continue" => self.jumps(),
             "jobs" => {
                 let runs = |word: &Word| word.text().is_none_or(|text| text.starts_with('-') && text.contains('x'));
                 if operands.iter().any(runs) {
@@ -175,7 +176,7 @@ impl Walk<'_> {
                     self.changes(whole, name);
                 }
             }
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(name, whole, operands),
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(name, operands),
             _ => self.changes(whole, name),
         }
         as_they_are(words)
@@ -202,7 +203,7 @@ impl Walk<'_> {
             // In this very shell: what it sets stays, so it is read as part of the text.
             Some(texts) => {
                 let span = Span { start: whole.start, end: operands.last().map_or(whole.end, |word| word.span.end) };
-                self.read(&texts.join(" "), super::walk::Origin::Within(span));
+                self.read(&texts.join(" "), Origin::Within(span));
             }
             None => self.refuse(ReasonCode::EvaluatesText, whole, "eval"),
         }
@@ -227,14 +228,13 @@ impl Walk<'_> {
                 }
             }
         }
-        let Some(first) = rest.first() else { return as_they_are(words) };
+        if rest.is_empty() {
+            return as_they_are(words);
+        }
         // Functions are passed over: the name means the builtin or the program.
         let functions = std::mem::take(&mut self.functions);
         self.command(rest);
         self.functions = functions;
-        if name == "builtin" && !first.text().is_some_and(is_builtin) {
-            // Not a builtin that is known here: the table knows those that do no harm.
-        }
         as_they_are(words)
     }
 
@@ -245,7 +245,12 @@ impl Walk<'_> {
             Some(Some(text)) => {
                 let text = text.to_owned();
                 let span = operands[0].span;
-                self.text(&text, span);
+                // In this very shell, but at another time: anything may be set by then, and what it sets may be so at any
+                // time from now on.
+                let before = std::mem::replace(&mut self.variables, Variables::of_others(true));
+                self.read(&text, Origin::Within(span));
+                let inside = std::mem::replace(&mut self.variables, before);
+                self.variables.may_be_set_by(&inside);
             }
             Some(None) => self.refuse(ReasonCode::EvaluatesText, whole, "trap"),
         }
@@ -393,12 +398,9 @@ impl Walk<'_> {
                 None => return,
             }
         }
-        if operands.is_empty() {
-            // It prints the variables.
-        }
     }
 
-    fn declare(&mut self, builtin: &str, whole: Span, operands: &[Word]) {
+    fn declare(&mut self, builtin: &str, operands: &[Word]) {
         let mut exports = builtin == "export";
         let says = |letters: &[char]| {
             let has = |word: &Word| word.text().is_some_and(|text| text.starts_with('-') && text.contains(letters));
@@ -445,6 +447,10 @@ impl Walk<'_> {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             }
             self.check_name(name, word.span);
+            if says(&['l', 'u']) {
+                // Whatever it is set to, its letters change.
+                self.variables.set_unsteady(name);
+            }
             if !has_value && operands[0].text().is_some_and(|first| first.starts_with('-') && first.contains('A')) {
                 self.variables.set_associative(name);
             }
@@ -463,7 +469,6 @@ impl Walk<'_> {
                 self.variables.set(name, Known::Anything(String::new()));
             }
         }
-        let _ = whole;
     }
 }
 

@@ -97,6 +97,11 @@ impl Variables {
         self.known.insert(name.to_owned(), value);
     }
 
+    /// Says that nothing is known of a variable from now on, whatever it is set to.
+    pub(super) fn set_unsteady(&mut self, name: &str) {
+        self.unsteady.insert(name.to_owned());
+    }
+
     /// Says that the keys of an array are text.
     pub(super) fn set_associative(&mut self, name: &str) {
         self.associative.insert(name.to_owned());

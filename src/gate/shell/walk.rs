@@ -40,6 +40,10 @@ pub(super) struct Walk<'t> {
     /// Whether what is walked may not run at all.
     conditional: usize,
     work: usize,
+    /// How many loops stand around what is walked.
+    loops: usize,
+    /// What was known wherever a loop is left or begun anew in its middle, until the outermost loop has ended.
+    jumps: Vec<Variables>,
     /// Whether a file was opened for reading under a number beyond the standard ones.
     pub(super) opens_numbered: bool,
     /// How many commands run the one that is judged.
@@ -62,6 +66,8 @@ impl<'t> Walk<'t> {
             nesting: 0,
             conditional: 0,
             work: 0,
+            loops: 0,
+            jumps: Vec::new(),
             opens_numbered: false,
             wrappers: 0,
             origin: Origin::At(0),
@@ -230,6 +236,28 @@ impl<'t> Walk<'t> {
         self.functions = functions;
     }
 
+    /// `break` or `continue`: what comes behind it in the loop may not run.
+    pub(super) fn jumps(&mut self) {
+        if self.loops > 0 && !self.jumps.contains(&self.variables) {
+            self.jumps.push(self.variables.clone());
+        }
+    }
+
+    /// Walks the body of a loop once; afterwards known is what holds wherever it was left.
+    fn round(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.loops += 1;
+        walk(self);
+        self.loops -= 1;
+        // A jump may lead out of several loops: only the outermost forgets them.
+        let jumps = std::mem::take(&mut self.jumps);
+        for left in &jumps {
+            self.variables.join(left);
+        }
+        if self.loops > 0 {
+            self.jumps = jumps;
+        }
+    }
+
     /// Walks what may run any number of times, until what is known of variables no longer changes.
     fn repeatedly(&mut self, mut walk: impl FnMut(&mut Self)) {
         self.conditional += 1;
@@ -237,7 +265,7 @@ impl<'t> Walk<'t> {
         let before = self.variables.clone();
         for round in 0.. {
             let start = self.variables.clone();
-            walk(self);
+            self.round(&mut walk);
             self.variables.join(&start);
             if self.variables == start {
                 break;
@@ -373,7 +401,7 @@ impl<'t> Walk<'t> {
             let before = self.variables.clone();
             for value in known {
                 self.variables.set(name, value);
-                self.list(&clause.body.list);
+                self.round(|walk| walk.list(&clause.body.list));
             }
             self.variables.join(&before);
             self.conditional -= 1;
