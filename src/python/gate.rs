@@ -212,9 +212,8 @@ impl PyDecision {
     /// What whoever runs the call has to see to, such as ``"hardened_git"``: without it the call may do more than was
     /// judged.
     #[getter]
-    fn requires(&self) -> Vec<String> {
-        let name = |value: Value| value.as_str().map(str::to_owned);
-        self.0.requires.iter().filter_map(|requirement| name(serde_json::to_value(requirement).ok()?)).collect()
+    fn requires(&self) -> Vec<&'static str> {
+        self.0.requires.iter().map(|requirement| requirement.as_str()).collect()
     }
 
     fn __bool__(&self) -> PyResult<bool> {

@@ -336,6 +336,8 @@ fn sensitive_variables_are_not_set() {
         "LANG=C sort a",
         "NO_COLOR=1 ls",
         "FILE=a.txt; cat \"$FILE\"",
+        "MANIFEST=Cargo.toml; grep -n name \"$MANIFEST\"",
+        "GOAL=x; ENVIRONMENT=y; echo $GOAL $ENVIRONMENT",
         "while IFS= read -r l; do echo \"$l\"; done < a",
     ] {
         assert_eq!(read(command).effect, Effect::ReadOnly, "{command:?}: {:?}", read(command).reasons);
