@@ -82,6 +82,10 @@ test: environment ## Run the tests of the core, of its documentation, and of the
 	$(call build_extension,$(TEST_PROFILE))
 	$(BIN)/python -m pytest -m 'slow or not slow' $(PYTEST_ARGS)
 
+.PHONY: soundness
+soundness: ## Run 20,000 commands that the shell gate calls read-only, and look whether anything changed
+	cargo test --no-default-features --test gate_soundness -- --include-ignored --nocapture
+
 .PHONY: lint
 lint: environment ## Check formatting, clippy, ruff, types and stubs
 	cargo fmt --check

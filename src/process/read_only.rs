@@ -121,7 +121,12 @@ pub fn environment(
         ("GOPROXY", "off"),
         ("PYTHONDONTWRITEBYTECODE", "1"),
         ("npm_config_update_notifier", "false"),
+        ("npm_config_logs_max", "0"),
     ];
+    // npm makes the folder of its cache, if there is none, before it looks at anything.
+    let temporary =
+        environment.iter().find(|(name, _)| name == "TMPDIR").map_or("/tmp".into(), |(_, value)| value.clone());
+    environment.push(("npm_config_cache".into(), temporary));
     environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));
     // Outside a repository git refuses to work with it.
     if let Some(repository) = repository {
