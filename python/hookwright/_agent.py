@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _aio, _native, _workers
+from ._agent_tools import as_tools, described
 from ._background import on_thread
 from ._chain import HookChain
 from ._drive_async import drive
@@ -24,7 +25,6 @@ from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
 from ._render import well_formed
 from ._running import Running, Runs
 from ._tools import Tool
-from ._tools import tool as make_tool
 from ._work import Work
 from .exceptions import ModelError, SessionBusy, SessionError
 
@@ -216,7 +216,7 @@ class Agent:
         self.approval_timeout = approval_timeout
         self.max_parallel = max_parallel
         self.cwd = None if cwd is None else Path(cwd)
-        self.tools = _as_tools(tools)
+        self.tools = as_tools(tools)
         self.session = session if isinstance(session, Session) else Session(session, agent=name, cwd=self.cwd)
         self._limits = {
             "max_rounds": max_rounds,
@@ -407,7 +407,7 @@ class Agent:
                 parent=None,
                 model=self.model.name,
                 system=self.system,
-                tools=[_described(entry) for entry in self.tools],
+                tools=[described(entry) for entry in self.tools],
                 chain=self.hooks,
                 session=session,
                 cwd=self.cwd,
@@ -472,36 +472,3 @@ def _check_number(name: str, value: Any, least: int = 0) -> None:
 def _check_seconds(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise ValueError(f"{name} must be a number of seconds, not {value!r}")
-
-
-def _as_tools(tools: Any) -> tuple[Any, ...]:
-    if isinstance(tools, (Tool, WorkspaceTool)) or callable(tools):
-        raise TypeError(f"tools takes a list; put this one into brackets: tools=[{getattr(tools, 'name', '...')}]")
-    entries = tuple(_as_tool(entry) for entry in tools)
-    _refuse_doubles(entries)
-    return entries
-
-
-def _as_tool(entry: Any) -> Any:
-    if isinstance(entry, (Tool, WorkspaceTool)):
-        return entry
-    if callable(entry):
-        return make_tool(entry)
-    if isinstance(entry, (list, tuple)):
-        raise TypeError("a list of tools stands among the tools; unpack it: tools=[*hw.workspace_tools(...), ...]")
-    raise TypeError(f"a tool is a function, a Tool or a workspace tool, not {entry!r}")
-
-
-def _described(entry: Any) -> tuple[Any, ...]:
-    """A tool as turns need to know it. The effect comes from here and not from what a model says."""
-    effect = entry.effect_of if callable(entry.effect) else entry.effect
-    declares_json = getattr(entry, "returns", None) == "json"
-    root = getattr(entry, "root", None)
-    return entry.name, entry.description, entry.schema, entry.parallel, declares_json, effect, root
-
-
-def _refuse_doubles(tools: tuple[Any, ...]) -> None:
-    names = [entry.name for entry in tools]
-    doubles = sorted({name for name in names if names.count(name) > 1})
-    if doubles:
-        raise ValueError(f"two tools have the same name: {', '.join(doubles)}; give one of them another name=")

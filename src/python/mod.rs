@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod agent;
+mod async_call;
 mod bridge;
 mod chain;
 mod config;

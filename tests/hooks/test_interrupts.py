@@ -56,7 +56,8 @@ def interrupt():
         # asyncio answers the first one by cancelling the task, which C code that does not return cannot notice.
         time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt).start()
+interrupter = threading.Thread(target=interrupt)
+interrupter.start()
 
 try:
     if how == "run":
@@ -73,6 +74,11 @@ except KeyboardInterrupt:
     print(f"{(time.monotonic() - sent) * 1000:.0f}")
 else:
     print("no interrupt arrived")
+while interrupter.is_alive():
+    try:
+        interrupter.join()
+    except KeyboardInterrupt:
+        pass  # The second one, where the first was enough.
 other = hw.HookChain()
 other.on("turn_start")(lambda event: None)
 assert other.run("turn_start", user_input="y").runs[0].status == "ok"

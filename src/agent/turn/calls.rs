@@ -15,10 +15,10 @@ use super::{CallRecord, Ending, RunEvent};
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
 use crate::suggest::did_you_mean;
-use crate::tool::{ToolError, ToolErrorCode, failure_of};
+use crate::tool::{ToolError, ToolErrorCode};
 
 /// What stands for a call until it has its result.
-enum State {
+pub(super) enum State {
     /// Nothing is decided.
     Open,
     /// It may run.
@@ -38,7 +38,7 @@ fn failure(error: ToolError, cause: &'static str) -> State {
 /// A reply and its calls.
 pub(super) struct Batch {
     message: Message,
-    states: Vec<State>,
+    pub(super) states: Vec<State>,
     stored: bool,
     cut_off: bool,
 }
@@ -58,7 +58,7 @@ impl Batch {
         self.message
     }
 
-    fn call(&self, index: usize) -> &ToolCall {
+    pub(super) fn call(&self, index: usize) -> &ToolCall {
         &self.message.tool_calls[index]
     }
 }
@@ -257,145 +257,6 @@ impl Run {
         Ok(cancelled)
     }
 
-    /// Shows the result of a call to hooks and puts it into the history.
-    async fn tell(&mut self, batch: &mut Batch, index: usize) -> Result<(), Ending> {
-        let state = std::mem::replace(&mut batch.states[index], State::Told);
-        let call = batch.call(index).clone();
-        match state {
-            State::Value { value, elapsed, ran } => self.tell_value(call, value, elapsed, ran).await,
-            State::Failure { error, cause, elapsed, ran } => {
-                self.tell_failure(call, error, cause, None, elapsed, ran).await
-            }
-            other => {
-                batch.states[index] = other;
-                Ok(())
-            }
-        }
-    }
-
-    async fn tell_value(&mut self, call: ToolCall, value: Value, elapsed: Duration, ran: bool) -> Result<(), Ending> {
-        let outcome = self.notify(Event::PostToolExecution, |_| {
-            vec![
-                (Field::ToolName, call.name.as_str().into()),
-                (Field::ToolArguments, arguments_of(&call).into()),
-                (Field::ToolCallId, call.id.as_str().into()),
-                (Field::ToolResult, value.clone().into()),
-                (Field::DurationMs, json!(crate::hook::outcome::milliseconds(elapsed)).into()),
-            ]
-        });
-        let mut left = None;
-        let mut context = None;
-        let mut stopped = Ok(());
-        match outcome.await {
-            Ok(None) => {}
-            Ok(Some(outcome)) => {
-                if let Some(Ok(new)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
-                    left = Some(new.clone());
-                }
-                context = outcome.context_text();
-                stopped = self.end_if_stopped(&outcome);
-            }
-            Err(ending) => {
-                // Hooks could not look at the result (they were interrupted), so nobody else may either.
-                self.record(&call, unchecked().render(), Some("cancelled"), elapsed, ran)?;
-                return Err(ending);
-            }
-        }
-        if let Err(Ending::Stopped { reason, .. }) = &stopped {
-            // A refused result, or one whose redaction failed, must not be there for the next turn to read.
-            self.record(&call, withheld(reason), Some("denied"), elapsed, ran)?;
-            return stopped;
-        }
-        // What hooks left of the value decides: what they took out of an error is not told by way of the failure.
-        let value = left.unwrap_or(value);
-        let declares_json = self.config.tool(&call.name).is_some_and(|tool| self.config.tools[tool].declares_json);
-        if let Some(error) = failure_of(&value, declares_json) {
-            return self.tell_failure(call, error, "error_result", context, elapsed, ran).await;
-        }
-        let text = text_of(&value);
-        let text = context.map_or_else(|| text.clone(), |context| with_context(&text, &context));
-        self.record(&call, text, None, elapsed, ran)
-    }
-
-    /// `context`: what hooks that saw the value had to add.
-    async fn tell_failure(
-        &mut self,
-        call: ToolCall,
-        error: ToolError,
-        cause: &'static str,
-        context: Option<String>,
-        elapsed: Duration,
-        ran: bool,
-    ) -> Result<(), Ending> {
-        let shown = serde_json::to_value(&error).unwrap_or_else(|_| error.render().into());
-        let outcome = self.notify(Event::PostToolExecutionFailure, |_| {
-            vec![
-                (Field::ToolName, call.name.as_str().into()),
-                (Field::ToolArguments, arguments_of(&call).into()),
-                (Field::ToolCallId, call.id.as_str().into()),
-                (Field::ToolError, shown.clone().into()),
-                (Field::Cause, cause.into()),
-            ]
-        });
-        let told = |text: String| context.as_deref().map_or(text.clone(), |context| with_context(&text, context));
-        let mut text = told(error.render());
-        let mut ending = Ok(());
-        match outcome.await {
-            Ok(None) => {}
-            Ok(Some(outcome)) => {
-                if let Some(Ok(new)) = outcome.replaced(Field::ToolError).map(|value| value.json()) {
-                    let error = serde_json::from_value::<ToolError>(new.clone());
-                    text = told(error.map_or_else(|_| text_of(new), |error| error.render()));
-                }
-                if let Some(context) = outcome.context_text() {
-                    text = with_context(&text, &context);
-                }
-                ending = self.end_if_stopped(&outcome);
-            }
-            // The error's own text holds nothing that a tool produced unless it ran.
-            Err(cancelled) => {
-                if ran {
-                    text = cancelled_error().render();
-                }
-                ending = Err(cancelled);
-            }
-        }
-        if let Err(Ending::Stopped { reason, .. }) = &ending
-            && ran
-        {
-            text = withheld(reason);
-        }
-        self.record(&call, text, Some(cause), elapsed, ran)?;
-        ending
-    }
-
-    /// Puts a result into the history and the list of calls.
-    fn record(
-        &mut self,
-        call: &ToolCall,
-        text: String,
-        cause: Option<&'static str>,
-        elapsed: Duration,
-        ran: bool,
-    ) -> Result<(), Ending> {
-        let mut message = Message::tool_result(&call.id, text.as_str());
-        message.is_error = cause.is_some();
-        let record = CallRecord {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments: arguments_of(call),
-            result: text,
-            is_error: cause.is_some(),
-            cause,
-            elapsed,
-            ran,
-        };
-        self.calls.push(record.clone());
-        self.append(message)?;
-        self.port.emit(|| RunEvent::ToolFinished(record));
-        Ok(())
-    }
-
     async fn end_of_batch(&mut self, batch: &Batch) -> Result<(), Ending> {
         let told = self.calls.len().saturating_sub(batch.states.len());
         let outcome = self.notify(Event::PostToolBatch, |run| {
@@ -495,18 +356,13 @@ fn settled(answer: CallAnswer) -> State {
     }
 }
 
-fn cancelled_error() -> ToolError {
+pub(super) fn cancelled_error() -> ToolError {
     ToolError::new(ToolErrorCode::Cancelled, "[cancelled] The run was cancelled before the call had a result.")
 }
 
-fn unchecked() -> ToolError {
+pub(super) fn unchecked() -> ToolError {
     let text = "[cancelled] The call ended, but the run was cancelled before its result could be checked.";
     ToolError::new(ToolErrorCode::Cancelled, text)
-}
-
-/// What stands in the place of a result that must not be there for the next turn to read.
-fn withheld(reason: &str) -> String {
-    denial(&format!("the result is withheld, because the turn was stopped: {reason}")).render()
 }
 
 fn denied(outcome: &Outcome) -> State {
@@ -518,15 +374,6 @@ pub(super) fn denial(reason: &str) -> ToolError {
     ToolError::new(ToolErrorCode::Denied, reason)
 }
 
-fn arguments_of(call: &ToolCall) -> Map<String, Value> {
+pub(super) fn arguments_of(call: &ToolCall) -> Map<String, Value> {
     call.arguments().cloned().unwrap_or_default()
-}
-
-/// A tool's value as the model reads it: text as it is, nothing as nothing, the rest as compact JSON.
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

@@ -9,6 +9,7 @@ mod flow;
 mod history;
 mod machine;
 mod permission;
+mod tell;
 #[cfg(test)]
 mod tests;
 
