@@ -1,14 +1,19 @@
-//! The core alone: a dispatch over Rust hooks, a growing history, a transcript line.
+//! The core alone: a dispatch over Rust hooks, a growing history, a transcript line, the analysis of shell commands.
 //!
 //! `cargo bench --no-default-features`
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hookwright::agent::transcript::{self, Entry};
+use hookwright::gate::shell::{CommandTable, analyze};
 use hookwright::hook::{Event, Field, FnHook, HookChain, HookKind, HookMeta, HookReply, Payload, Role, Scope};
 use hookwright::message::{History, Message};
+
+#[path = "../tests/rust/fuzz/nests.rs"]
+mod nests;
 
 fn dispatch(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("dispatch");
@@ -73,5 +78,74 @@ fn transcript(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, dispatch, history, transcript);
+fn gate(criterion: &mut Criterion) {
+    let table = CommandTable::builtin();
+    let rows = include_str!("../tests/data/gate/shell_commands.jsonl").split('\n').filter(|line| !line.is_empty());
+    let command = |line| {
+        let row: serde_json::Value = serde_json::from_str(line).expect("a JSON object a line");
+        row["command"].as_str().expect("a command").to_owned()
+    };
+    let commands: Vec<String> = rows.map(command).collect();
+    // The bar is on the median command, which a mean over the set does not tell.
+    let mut medians: Vec<Duration> = commands
+        .iter()
+        .map(|command| {
+            median((0..21).map(|_| {
+                let started = Instant::now();
+                black_box(analyze(black_box(command), table));
+                started.elapsed()
+            }))
+        })
+        .collect();
+    medians.sort_unstable();
+    println!("gate: median command {:?}, slowest {:?}", medians[medians.len() / 2], medians[medians.len() - 1]);
+    let mut group = criterion.benchmark_group("gate");
+    group.throughput(Throughput::Elements(commands.len() as u64));
+    group.bench_function("data_set", |bencher| {
+        bencher.iter(|| commands.iter().for_each(|command| drop(black_box(analyze(command, table)))));
+    });
+    group.finish();
+    let mut slowest = (Duration::ZERO, String::new());
+    for nest @ (open, _, close) in nests::NESTS {
+        for count in [10, 1000, 16_000 / (open.len() + close.len()), 65_536 / (open.len() + close.len())] {
+            for text in nests::texts(nest, count).into_iter().filter(|text| text.len() <= 70_000) {
+                let time = median((0..5).map(|_| {
+                    let started = Instant::now();
+                    black_box(analyze(black_box(&text), table));
+                    started.elapsed()
+                }));
+                if time > Duration::from_millis(2) {
+                    println!(
+                        "gate: {time:?} for {} bytes of {:?}",
+                        text.len(),
+                        text.chars().take(60).collect::<String>()
+                    );
+                }
+                if time > slowest.0 {
+                    slowest = (time, text.chars().take(60).collect());
+                }
+            }
+        }
+    }
+    println!("gate: slowest hostile text {:?}: {:?}", slowest.0, slowest.1);
+    let mut group = criterion.benchmark_group("gate_64_kb");
+    let longest = 16 * 1024;
+    for (name, text) in [
+        ("too_long", "ls -la; ".repeat(8 * 1024)),
+        ("longest_list", "ls -la; ".repeat(longest / 8)),
+        ("longest_word", "x".repeat(longest)),
+        ("deep", "$(".repeat(longest / 2)),
+    ] {
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(analyze(black_box(&text), table))));
+    }
+    group.finish();
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+criterion_group!(benches, dispatch, history, transcript, gate);
 criterion_main!(benches);

@@ -45,6 +45,9 @@ impl Timed {
         let started = Instant::now();
         let analysis = analyze(text, CommandTable::builtin());
         let time = started.elapsed();
+        if std::env::var_os("GATE_SHOW").is_some() {
+            println!("{time:?}");
+        }
         self.count += 1;
         self.read_only += usize::from(analysis.effect == Effect::ReadOnly);
         for reason in &analysis.reasons {

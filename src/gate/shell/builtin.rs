@@ -406,6 +406,7 @@ impl Walk<'_> {
             let has = |word: &Word| word.text().is_some_and(|text| text.starts_with('-') && text.contains(letters));
             operands.iter().any(has)
         };
+        let changes_case = says(&['l', 'u']);
         if says(&['p', 'f', 'F']) && !operands.iter().any(|word| word.text().is_none_or(|text| text.contains('='))) {
             return; // It prints.
         }
@@ -447,7 +448,7 @@ impl Walk<'_> {
                 self.refuse(ReasonCode::SetsVariable, word.span, name);
             }
             self.check_name(name, word.span);
-            if says(&['l', 'u']) {
+            if changes_case {
                 // Whatever it is set to, its letters change.
                 self.variables.set_unsteady(name);
             }

@@ -7,6 +7,9 @@ use super::analysis::{ReasonCode, Span};
 
 /// The longest text that is parsed, in bytes.
 pub(super) const MAX_BYTES: usize = 16 * 1024;
+/// How many words, operators and lines a text may hold outside of quotes, comments and here-documents: what is parsed
+/// takes time by each.
+pub(super) const MAX_PIECES: usize = 2000;
 /// How many constructs may stand in one another.
 pub(super) const MAX_DEPTH: usize = 10;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
@@ -27,14 +30,21 @@ const MAX_DIGITS: usize = 18;
 /// Why a text is not parsed, and where.
 pub(super) type Refusal = (ReasonCode, Span);
 
-/// Checks a text.
-pub(super) fn check(text: &str) -> Result<(), Refusal> {
+/// Checks a text. It is known afterwards how many words, operators and lines it holds.
+pub(super) fn check(text: &str) -> Result<usize, Refusal> {
     let whole = Span { start: 0, end: text.len() };
     if text.len() > MAX_BYTES {
         return Err((ReasonCode::TooLong, whole));
     }
-    let mut scan =
-        Scan { text: text.as_bytes(), at: 0, open: Vec::new(), words: 0, brackets: 0, documents: Vec::new() };
+    let mut scan = Scan {
+        text: text.as_bytes(),
+        at: 0,
+        open: Vec::new(),
+        words: 0,
+        brackets: 0,
+        pieces: 0,
+        documents: Vec::new(),
+    };
     if let Some(refusal) = characters(text) {
         return Err(refusal);
     }
@@ -43,7 +53,7 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
         Some((at, character)) => {
             Err((ReasonCode::InvisibleCharacter, Span { start: at, end: at + character.len_utf8() }))
         }
-        None => Ok(()),
+        None => Ok(scan.pieces),
     }
 }
 
@@ -159,6 +169,7 @@ struct Scan<'t> {
     /// How many `if`, `do`, `case`, `[[` are open.
     words: usize,
     brackets: usize,
+    pieces: usize,
     /// The delimiters of here-documents that begin at the next line.
     documents: Vec<Document>,
 }
@@ -202,6 +213,10 @@ impl Scan<'_> {
         while self.at < self.text.len() {
             let byte = self.text[self.at];
             let begins = std::mem::replace(&mut word_begins, false);
+            self.pieces += usize::from(if begins { !b" \t".contains(&byte) } else { b"\n;&|<>()".contains(&byte) });
+            if self.pieces > MAX_PIECES && !self.in_quote() {
+                return Err((ReasonCode::TooLong, self.at));
+            }
             match byte {
                 b'\\' => self.at += 1,
                 b'\'' if !self.in_quote() => self.skip_single(),
@@ -278,7 +293,8 @@ impl Scan<'_> {
     }
 
     fn word(&mut self) -> Result<(), (ReasonCode, usize)> {
-        let rest = &self.text[self.at..];
+        // No longer than the longest of these words and what ends it.
+        let rest = &self.text[self.at..self.text.len().min(self.at + 8)];
         let end = rest.iter().position(|byte| b" \t\n;&|()<>".contains(byte)).unwrap_or(rest.len());
         match &rest[..end] {
             b"if" | b"do" | b"case" | b"[[" | b"select" => {
@@ -373,6 +389,8 @@ mod tests {
             "grep -nE '((((((((((((a))))))))))))' src",
             "echo '中文' \"\u{a0}quoted\"",
             "awk '{ if ($1) { print } }' a",
+            &format!("cat <<'EOF'\n{}EOF\n", "some words of prose\n".repeat(800)),
+            &format!("git diff -- {}", "src/a/long/path/to/a/file.rs ".repeat(500)),
             "echo ${x[${#x[@]}-1]} ${x[1]} ${x[2]} ${x[3]} \"${x[@]}\" ${x[\"a\"]}",
         ] {
             assert_eq!(code(text), None, "{text}");
@@ -398,6 +416,9 @@ mod tests {
             ("\"${x[\"]}${y[\"]}${z[\"]}\"]}\"", ReasonCode::TooDeep),
             (&"${x[${#x[@]}-1]} ".repeat(9), ReasonCode::TooDeep),
             (&"a".repeat(MAX_BYTES + 1), ReasonCode::TooLong),
+            (&"a ".repeat(MAX_PIECES + 1), ReasonCode::TooLong),
+            (&"\n".repeat(MAX_PIECES + 1), ReasonCode::TooLong),
+            (&"ls;".repeat(MAX_PIECES / 2 + 1), ReasonCode::TooLong),
             ("echo {1..99999999999999999999}", ReasonCode::NotParsed),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");

@@ -40,6 +40,8 @@ pub(super) struct Walk<'t> {
     /// Whether what is walked may not run at all.
     conditional: usize,
     work: usize,
+    /// How many words, operators and lines were read, in all texts.
+    pieces: usize,
     /// How many loops stand around what is walked.
     loops: usize,
     /// What was known wherever a loop is left or begun anew in its middle, until the outermost loop has ended.
@@ -66,6 +68,7 @@ impl<'t> Walk<'t> {
             nesting: 0,
             conditional: 0,
             work: 0,
+            pieces: 0,
             loops: 0,
             jumps: Vec::new(),
             opens_numbered: false,
@@ -81,7 +84,8 @@ impl<'t> Walk<'t> {
         self.reasons.sort_by_key(order);
         let mut seen: Vec<Reason> = Vec::with_capacity(self.reasons.len());
         for reason in self.reasons {
-            if !seen.contains(&reason) {
+            // They are in order of place, so that the same ones stand near one another.
+            if !seen.iter().rev().take_while(|other| other.span == reason.span).any(|other| *other == reason) {
                 seen.push(reason);
             }
         }
@@ -153,24 +157,34 @@ impl<'t> Walk<'t> {
         self.nesting += 1;
         if self.nesting > guard::MAX_DEPTH {
             self.refuse(ReasonCode::TooDeep, self.whole(), "");
-        } else if let Err((code, span)) = guard::check(text) {
-            let span = match self.origin {
-                Origin::Within(outer) => outer,
-                Origin::At(base) => Span { start: base + span.start, end: base + span.end },
-            };
-            self.refuse(code, span, "");
         } else {
-            match parse::program(text) {
-                Some(program) => {
-                    for list in &program.complete_commands {
-                        self.list(list);
-                    }
+            match guard::check(text) {
+                Err((code, span)) => {
+                    let span = match self.origin {
+                        Origin::Within(outer) => outer,
+                        Origin::At(base) => Span { start: base + span.start, end: base + span.end },
+                    };
+                    self.refuse(code, span, "");
                 }
-                None => self.refuse(ReasonCode::NotParsed, self.whole(), ""),
+                // Each `eval` reads the same words once more.
+                Ok(pieces) if self.pieces + pieces > 2 * guard::MAX_PIECES => {
+                    self.refuse(ReasonCode::TooLong, self.whole(), "");
+                }
+                Ok(pieces) => {
+                    self.pieces += pieces;
+                    self.parsed(text);
+                }
             }
         }
         self.nesting -= 1;
         (self.origin, self.offsets, self.length) = outer;
+    }
+
+    fn parsed(&mut self, text: &str) {
+        match parse::program(text) {
+            Some(program) => program.complete_commands.iter().for_each(|list| self.list(list)),
+            None => self.refuse(ReasonCode::NotParsed, self.whole(), ""),
+        }
     }
 
     /// The commands of a substitution. `start`: where its text begins in the word `raw`, which stands at `span`.
