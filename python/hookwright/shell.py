@@ -45,7 +45,7 @@ def analyze(command: str, *, table: CommandTable | None = None) -> Analysis:
 
 
 def read_only_environment(
-    folder: str | os.PathLike[str] = ".", *, work_tree: str | os.PathLike[str] | None = None
+    folder: str | os.PathLike[str] = ".", *, work_tree: str | os.PathLike[str] | None = None, command: str = ""
 ) -> dict[str, str]:
     """The environment in which a command that only reads is to be run: without it git, for one, runs what the
     repository's configuration names, whatever the command says.
@@ -53,6 +53,8 @@ def read_only_environment(
     Args:
         folder: where the command will run.
         work_tree: programs below this folder are not found. Default: ``folder``.
+        command: what will be run. Git works in the repository around ``folder``, and in those that the command goes to
+            (``git -C …``, ``cd … && git``) if they name no programs; it refuses all others.
 
     Returns:
         All its variables: what is not in it must not be handed on.
@@ -62,7 +64,8 @@ def read_only_environment(
         >>> shell.read_only_environment()["GIT_OPTIONAL_LOCKS"]
         '0'
     """
-    environment, _ = _native.reading_environment(Path(folder).absolute(), Path(work_tree or folder).absolute())
+    folder = Path(folder).absolute()
+    environment, _ = _native.reading_environment(folder, Path(work_tree or folder).absolute(), command)
     return {str(name): str(value) for name, value in environment}
 
 
@@ -78,7 +81,7 @@ def git_risk(folder: str | os.PathLike[str] = ".") -> str | None:
         >>> shell.git_risk() is None
         True
     """
-    _, risk = _native.reading_environment(Path(folder).absolute(), Path(folder).absolute())
+    _, risk = _native.reading_environment(Path(folder).absolute(), Path(folder).absolute(), "")
     return risk
 
 

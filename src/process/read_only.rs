@@ -64,6 +64,8 @@ const GIT_CONFIGURATION: &[(&str, &str)] = &[
 /// The tree without files, by the hash of the repository: attributes are read from it, not from the work tree.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+/// In how many folders a command is taken to start git.
+const MAX_FOLDERS: usize = 16;
 /// How long git may take to say how it is configured.
 const GIT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -132,13 +134,26 @@ pub fn environment(
     if let Some(repository) = repository {
         environment.push(("GIT_ATTR_SOURCE".into(), repository.empty_tree.into()));
     }
-    environment.push(("GIT_CONFIG_COUNT".into(), GIT_CONFIGURATION.len().to_string().into()));
-    for (index, (key, value)) in GIT_CONFIGURATION.iter().enumerate() {
-        environment.push((format!("GIT_CONFIG_KEY_{index}").into(), (*key).into()));
-        environment.push((format!("GIT_CONFIG_VALUE_{index}").into(), (*value).into()));
+    let safe = repository.map_or(&[][..], |repository| &repository.safe);
+    // The empty one takes back those of the user's configuration.
+    let safe = std::iter::once("".as_ref()).chain(safe.iter().map(|path| path.as_os_str()));
+    let configuration = GIT_CONFIGURATION.iter().map(|(key, value)| (*key, (*value).as_ref()));
+    let mut count = 0;
+    for (key, value) in configuration.chain(safe.map(|value| ("safe.directory", value))) {
+        environment.push((format!("GIT_CONFIG_KEY_{count}").into(), key.into()));
+        environment.push((format!("GIT_CONFIG_VALUE_{count}").into(), value.into()));
+        count += 1;
     }
+    environment.push((COUNT.into(), count.to_string().into()));
+    // Has git work in the directories above only, as if all others were somebody else's.
+    environment.push((OTHERS.into(), "1".into()));
     environment
 }
+
+/// How many settings git is given.
+const COUNT: &str = "GIT_CONFIG_COUNT";
+/// By which git takes every repository to be somebody else's.
+const OTHERS: &str = "GIT_TEST_ASSUME_DIFFERENT_OWNER";
 
 /// The entries of a PATH that are absolute and not in `work_tree`, also if a link leads there.
 fn outside(path: &OsStr, work_tree: &Path) -> Option<OsString> {
@@ -219,6 +234,8 @@ pub enum GitRisk {
 pub struct Repository {
     /// The tree without files. Attributes are read from it, so that those of the work tree name no drivers.
     empty_tree: &'static str,
+    /// The directories in which git may work: those of this repository, and of others that were looked at as well.
+    safe: Vec<PathBuf>,
 }
 
 /// Looks at the repository around `folder`: whether it names programs that git would run when it only reads.
@@ -240,21 +257,104 @@ pub async fn look(folder: &Path, work_tree: &Path) -> Result<Option<Repository>,
     let lines: Vec<&[u8]> = places.split(|byte| *byte == b'\n').collect();
     let line = |index: usize| lines.get(index).copied().unwrap_or_default();
     let path = |index: usize| folder.join(OsStr::from_bytes(line(index)));
-    check_attributes(&path(3))?;
+    let directories = [path(1), path(2)].map(|folder| folder.canonicalize().unwrap_or(folder));
+    check(&[], &path(3), folder, work_tree, &directories).await?;
+    for module in modules(&directories[1]) {
+        // Under the configuration of the submodule, git looks for what changed in it.
+        let directory = format!("--git-dir={}", module.display());
+        let attributes = module.join("info/attributes");
+        check(&[&directory], &attributes, folder, work_tree, std::slice::from_ref(&module)).await?;
+    }
+    let tree = around(folder).unwrap_or_else(|| directories[0].clone());
+    let empty_tree = if line(0) == b"sha256" { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
+    Ok(Some(Repository { empty_tree, safe: vec![tree] }))
+}
+
+/// As [`look`], and at the repositories as well in whose folders `command` may start git (`git -C …`, `cd … && git`).
+/// Git refuses to work in one that names programs, or that is not found here because its folder is not written out.
+///
+/// Must be called on a tokio runtime.
+///
+/// # Errors
+/// What stands against using git in the repository around `folder`.
+pub async fn look_for(command: &str, folder: &Path, work_tree: &Path) -> Result<Option<Repository>, GitRisk> {
+    let mut repository = look(folder, work_tree).await?;
+    if !command.contains("git") {
+        return Ok(repository);
+    }
+    let words = command.split(|character: char| character.is_whitespace() || ";&|()'\"`<>={}".contains(character));
+    let mut folders = vec![folder.to_owned()];
+    for word in words.filter(|word| !word.is_empty() && !word.starts_with('-')) {
+        let reached: Vec<PathBuf> = folders.iter().map(|from| from.join(word)).filter(|path| path.is_dir()).collect();
+        folders.extend(reached);
+        folders.dedup();
+        folders.truncate(MAX_FOLDERS);
+    }
+    for other in folders.iter().skip(1).filter_map(|folder| around(folder)) {
+        if repository.as_ref().is_some_and(|repository| repository.safe.contains(&other)) {
+            continue;
+        }
+        if let Ok(Some(looked)) = look(&other, work_tree).await {
+            let known = repository.get_or_insert_with(|| Repository { safe: Vec::new(), ..looked.clone() });
+            known.safe.extend(looked.safe);
+        }
+    }
+    Ok(repository)
+}
+
+/// The work tree or repository without one in which a folder lies, by its real path.
+fn around(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let is_repository =
+        |path: &&Path| path.join(".git").exists() || path.join("HEAD").is_file() && path.join("objects").is_dir();
+    folder.ancestors().find(is_repository).map(Path::to_owned)
+}
+
+/// The repositories of submodules, also of theirs.
+fn modules(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![directory.join("modules")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            if path.join("HEAD").is_file() {
+                folders.push(path.join("modules"));
+                found.push(path);
+            } else {
+                folders.push(path); // The name of a submodule may hold slashes.
+            }
+        }
+    }
+    found
+}
+
+/// Checks what a repository names for git to run. `choose`: the options by which git finds it.
+async fn check(
+    choose: &[&str],
+    attributes: &Path,
+    folder: &Path,
+    work_tree: &Path,
+    inside: &[PathBuf],
+) -> Result<(), GitRisk> {
+    check_attributes(attributes)?;
     let list = ["config", "--list", "-z", "--show-scope", "--show-origin", "--includes"];
-    let Some(listed) = git(&list, folder, work_tree).await? else {
+    let Some(listed) = git(&[choose, &list].concat(), folder, work_tree).await? else {
         return Err(GitRisk::Unknown { reason: "git config --list failed".to_owned() });
     };
-    let inside = [path(1), path(2)].map(|folder| folder.canonicalize().unwrap_or(folder));
-    check_configuration(&listed, folder, &inside)?;
-    Ok(Some(Repository { empty_tree: if line(0) == b"sha256" { EMPTY_TREE_SHA256 } else { EMPTY_TREE } }))
+    check_configuration(&listed, folder, inside)
 }
 
 /// The output of git; `None` if there is no git, or no repository.
 async fn git(arguments: &[&str], folder: &Path, work_tree: &Path) -> Result<Option<Vec<u8>>, GitRisk> {
     let mut spec = ProcessSpec::new("git").working_directory(folder).timeout(GIT_PATIENCE);
     spec.arguments = arguments.iter().map(OsString::from).collect();
-    let spec = in_environment(spec, work_tree, None);
+    let mut spec = in_environment(spec, work_tree, None);
+    // What is looked at here is not known to be safe yet, and belongs to whom it belongs.
+    spec.environment.retain(|(name, _)| name != OTHERS && name != COUNT);
+    spec.environment.push((COUNT.into(), GIT_CONFIGURATION.len().to_string().into()));
     if spec.program == "git" {
         return Ok(None);
     }

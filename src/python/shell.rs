@@ -257,13 +257,15 @@ pub fn py_analyze(py: Python<'_>, command: &str, table: Option<&Bound<'_, PyComm
 }
 
 /// The environment in which commands that only read are run in `folder`; why git must not be used there, if so.
+/// `command`: what will be run, to look at the repositories that it reaches from there.
 #[pyfunction]
 pub fn reading_environment(
     py: Python<'_>,
     folder: PathBuf,
     work_tree: PathBuf,
+    command: &str,
 ) -> PyResult<(Vec<(PathBuf, PathBuf)>, Option<String>)> {
-    let looked = wait(py, read_only::look(&folder, &work_tree))?;
+    let looked = wait(py, read_only::look_for(command, &folder, &work_tree))?;
     let (repository, risk) = match looked {
         Ok(repository) => (repository, None),
         Err(risk) => (None, Some(risk.to_string())),

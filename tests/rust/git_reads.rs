@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hookwright::gate::shell::{CommandTable, Effect, Requirement, analyze};
-use hookwright::process::read_only::{Repository, command, look};
+use hookwright::process::read_only::{GitRisk, Repository, command, look};
 use hookwright::process::run;
 use serde_json::Value;
 
@@ -286,12 +286,14 @@ fn without_the_environment_the_same_commands_run_them() {
 fn what_a_submodule_configures_is_not_run_from_outside_of_it() {
     let scratch = Scratch::new();
     let tree = scratch.tree();
+    // Looked at before: afterwards it is found, and git kept away.
+    let repository = on_runtime(scratch.look());
     let path = tree.join(".git/modules/sub/config");
     let external = format!("[diff]\n\texternal = {}\n", scratch.root.path().join("marker").display());
     std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + &external).unwrap();
     std::fs::write(tree.join("sub/library.txt"), "changed\n").unwrap();
     on_runtime(async {
-        let repository = scratch.look().await;
+        assert!(matches!(look(&tree, &tree).await, Err(GitRisk::Configured { .. })));
         for text in [
             "git status",
             "git diff",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use hookwright::process::read_only::{GitRisk, command, look};
+use hookwright::process::read_only::{GitRisk, command, look, look_for};
 use hookwright::process::run;
 
 fn git(folder: &Path, arguments: &[&str]) {
@@ -33,7 +33,7 @@ fn on_runtime<T>(future: impl Future<Output = T>) -> T {
 /// Runs a command as a gate that lets it through would.
 fn read(text: &str, folder: &Path) -> (String, String) {
     on_runtime(async {
-        let repository = look(folder, folder).await.unwrap();
+        let repository = look_for(text, folder, folder).await.unwrap();
         let output = run(command(text, folder, folder, repository.as_ref())).await.unwrap();
         (output.stdout.text(), output.stderr.text())
     })
@@ -83,14 +83,10 @@ fn a_repository_that_names_programs_is_refused() {
 #[test]
 fn what_the_environment_takes_back_is_never_run() {
     let folder = repository("sha1");
-    let marker = folder.path().join("marker");
-    std::fs::write(&marker, format!("#!/bin/sh\necho ran >> {}\n", folder.path().join("ran").display())).unwrap();
-    let executable: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&marker, executable).unwrap();
-    let program = marker.to_str().unwrap();
+    let (program, ran) = marker(folder.path());
     let keys = ["core.fsmonitor", "core.pager", "gpg.program", "credential.helper", "core.askPass"];
     for key in keys {
-        git(folder.path(), &["-c", "core.fsmonitor=false", "config", key, program]);
+        git(folder.path(), &["-c", "core.fsmonitor=false", "config", key, &program]);
     }
     git(folder.path(), &["-c", "core.fsmonitor=false", "config", "core.hooksPath", folder.path().to_str().unwrap()]);
     git(folder.path(), &["-c", "core.fsmonitor=false", "config", "log.showSignature", "true"]);
@@ -98,11 +94,11 @@ fn what_the_environment_takes_back_is_never_run() {
     for text in ["git status", "git diff", "git log -p", "git show", "git grep one", "git blame a.txt", "git branch -a"]
     {
         read(text, folder.path());
-        assert!(!folder.path().join("ran").exists(), "{text}");
+        assert!(!ran.exists(), "{text}");
     }
     // The same repository without the environment: the marker can run.
     Command::new("git").arg("status").current_dir(folder.path()).output().unwrap();
-    assert!(folder.path().join("ran").exists(), "the marker does not work, so that this test shows nothing");
+    assert!(ran.exists(), "the marker does not work, so that this test shows nothing");
 }
 
 #[test]
@@ -113,4 +109,60 @@ fn nothing_of_the_surroundings_gets_in() {
         folder.path(),
     );
     assert_eq!(stdout, "none none 0\nno input\n");
+}
+
+/// A program that leaves a file behind when it runs, and that file.
+fn marker(folder: &Path) -> (String, std::path::PathBuf) {
+    let (program, ran) = (folder.join("marker"), folder.join("ran"));
+    std::fs::write(&program, format!("#!/bin/sh\necho ran >> {}\n", ran.display())).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    (program.to_str().unwrap().to_owned(), ran)
+}
+
+#[test]
+fn git_works_in_the_repositories_that_were_looked_at_and_in_no_other() {
+    let home = repository("sha1");
+    let other = repository("sha1");
+    let evil = repository("sha1");
+    let (program, ran) = marker(evil.path());
+    git(evil.path(), &["config", "diff.external", &program]);
+    std::fs::write(home.path().join("where"), other.path().to_str().unwrap()).unwrap();
+    let (other, evil) = (other.path().display(), evil.path().display());
+    for (text, expected) in [
+        (format!("git -C {other} diff | tail -1"), "+two\n"),
+        (format!("cd {other} && git log --format=%s"), "first\n"),
+        (format!("git log --format=%s && cd '{other}' && git diff --stat | wc -l"), "first\n2\n"),
+        // Nobody can see beforehand where these go.
+        ("git -C \"$(cat where)\" log 2>/dev/null || echo refused".to_owned(), "refused\n"),
+        ("cd \"$(cat where)\" && git log 2>/dev/null || echo refused".to_owned(), "refused\n"),
+        (format!("git -C {evil} diff 2>/dev/null || echo refused"), "refused\n"),
+        (format!("cd {evil}; git diff 2>/dev/null || echo refused"), "refused\n"),
+    ] {
+        let (stdout, stderr) = read(&text, home.path());
+        assert_eq!(stdout, expected, "{text}: {stderr}");
+        assert!(!ran.exists(), "{text}");
+    }
+    Command::new("git").args(["-C", &evil.to_string(), "diff"]).output().unwrap();
+    assert!(ran.exists(), "the marker does not work, so that this test shows nothing");
+}
+
+#[test]
+fn a_submodule_that_names_programs_is_found() {
+    let inner = repository("sha1");
+    let outer = repository("sha1");
+    let source = inner.path().to_str().unwrap();
+    git(outer.path(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source, "libraries/inner"]);
+    let looked = on_runtime(look(outer.path(), outer.path()));
+    assert!(matches!(looked, Ok(Some(_))), "{looked:?}");
+    let (stdout, stderr) = read("git -C libraries/inner log --format=%s; git status --short | wc -l", outer.path());
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("first\n3\n", ""));
+    let module = outer.path().join(".git/modules/libraries/inner");
+    std::fs::create_dir_all(module.join("info")).unwrap();
+    std::fs::write(module.join("info/attributes"), "* filter=evil\n").unwrap();
+    let looked = on_runtime(look(outer.path(), outer.path()));
+    assert!(matches!(looked, Err(GitRisk::Attributes { .. })), "{looked:?}");
+    std::fs::remove_file(module.join("info/attributes")).unwrap();
+    git(&outer.path().join("libraries/inner"), &["config", "filter.evil.clean", "./evil"]);
+    let looked = on_runtime(look(outer.path(), outer.path()));
+    assert!(matches!(looked, Err(GitRisk::Configured { .. })), "{looked:?}");
 }

@@ -97,7 +97,7 @@ impl Tool for ShellTool {
 /// A command that was let through because it only reads, in the environment that this was said of. Where the repository
 /// itself names programs for git to run, git is kept from it, and the note says so.
 async fn for_reading(command: &str, root: &Path) -> (ProcessSpec, String) {
-    match read_only::look(root, root).await {
+    match read_only::look_for(command, root, root).await {
         Ok(repository) => (read_only::command(command, root, root, repository.as_ref()), String::new()),
         Err(risk) => {
             let spec = read_only::command(command, root, root, None).environment("GIT_DIR", "/dev/null/none");
