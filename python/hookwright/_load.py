@@ -37,6 +37,8 @@ class LoadReport(Sequence[ConfigProblem]):
         hooks: the names of the hooks that were loaded.
         files: the files that were read.
         project: the folder of the project whose configuration was read; None if there is none.
+        command_table: what gates know of programs with what the files add under ``gates``; the gate of the files'
+            permission rules uses it, and so can yours: ``hw.ReviewGate(table=report.command_table)``.
     """
 
     __module__ = "hookwright"
@@ -48,12 +50,14 @@ class LoadReport(Sequence[ConfigProblem]):
         hooks: Iterable[str],
         files: Iterable[str],
         project: str | None,
+        command_table: _native.CommandTable,
     ) -> None:
         self.problems = tuple(problems)
         self.notes = tuple(notes)
         self.hooks = tuple(hooks)
         self.files = tuple(files)
         self.project = project
+        self.command_table = command_table
 
     @overload
     def __getitem__(self, index: int) -> ConfigProblem: ...
@@ -98,8 +102,11 @@ def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict:
     if refusal is None:
         additions, missing = _with_functions(configuration)
         problems = _in_order([*problems, *missing], configuration.files)
-    gate, malformed = (None, []) if refusal is not None else _permissions(configuration)
-    problems = _in_order([*problems, *malformed], configuration.files)
+    table, gate = _native.CommandTable(), None
+    if refusal is None:
+        table, unreadable = _commands(configuration)
+        gate, malformed = _permissions(configuration, table)
+        problems = _in_order([*problems, *unreadable, *malformed], configuration.files)
     if problems and strict:
         raise ConfigError(problems=problems)
     if refusal is not None:
@@ -113,6 +120,7 @@ def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict:
         chain._loaded.functions,
         configuration.files,
         None if configuration.project is None else str(configuration.project),
+        table,
     )
 
 
@@ -167,7 +175,22 @@ def _refused(
     return ConfigProblem(file, line, column, message, "the permissions of the files are a gate of this name")
 
 
-def _permissions(configuration: _native.Configuration) -> tuple[_native.Gate | None, list[ConfigProblem]]:
+def _commands(configuration: _native.Configuration) -> tuple[_native.CommandTable, list[ConfigProblem]]:
+    """The table of programs with what the files add to it, and the files of commands that cannot be read."""
+    table, problems = _native.CommandTable(), []
+    for path, (file, line, column, _, _) in configuration.commands:
+        try:
+            table = table.load(path)
+        except OSError as error:
+            problems.append(ConfigProblem(file, line, column, f"{path} cannot be read: {error.strerror}"))
+        except ValueError as error:
+            problems.append(ConfigProblem(file, line, column, str(error)))
+    return table, problems
+
+
+def _permissions(
+    configuration: _native.Configuration, table: _native.CommandTable
+) -> tuple[_native.Gate | None, list[ConfigProblem]]:
     """The gate of the permission rules in the files, and the rules that cannot be read."""
     problems = []
     levels: dict[str, dict[str, list[str]]] = {}
@@ -180,7 +203,7 @@ def _permissions(configuration: _native.Configuration) -> tuple[_native.Gate | N
     if not levels:
         return None, problems
     lists = [(level, rules["allow"], rules["ask"], rules["deny"]) for level, rules in levels.items()]
-    return _native.Gate.permissions(lists, "ask", "en", None), problems
+    return _native.Gate.permissions(lists, "ask", "en", table), problems
 
 
 def _in_order(problems: list[ConfigProblem], files: list[str]) -> list[ConfigProblem]:

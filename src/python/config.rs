@@ -104,6 +104,17 @@ impl PyConfiguration {
         rules.collect()
     }
 
+    /// The files of programs for gates: path, and a problem at the place where each is named, with nothing said yet.
+    #[getter]
+    fn commands(&self) -> Vec<(PathBuf, ProblemParts)> {
+        let commands = self.0.loaded.commands.iter().map(|commands| {
+            let (file, position) = (commands.file.clone(), commands.position);
+            let problem = Problem { file, position, message: String::new(), suggestion: None };
+            (commands.path.clone(), problem_parts(&problem))
+        });
+        commands.collect()
+    }
+
     /// What is wrong.
     #[getter]
     fn problems(&self) -> Vec<ProblemParts> {

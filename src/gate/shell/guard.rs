@@ -9,7 +9,7 @@ use super::analysis::{ReasonCode, Span};
 pub(super) const MAX_BYTES: usize = 16 * 1024;
 /// How many words, operators and lines a text may hold outside of quotes, comments and here-documents: what is parsed
 /// takes time by each.
-pub(super) const MAX_PIECES: usize = 2000;
+pub(super) const MAX_PIECES: usize = 1000;
 /// How many constructs may stand in one another.
 pub(super) const MAX_DEPTH: usize = 10;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.

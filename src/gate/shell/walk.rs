@@ -11,7 +11,7 @@ use super::variables::{Known, Variables};
 use super::word::Word;
 
 /// How many simple commands are judged before the rest is left unread: loops in loops are walked more than once.
-const MAX_WORK: usize = 4000;
+const MAX_WORK: usize = 1500;
 /// How many commands may run one another: `env nice timeout 5 ls` are three around one.
 const MAX_WRAPPERS: usize = 10;
 /// How often a loop is walked until what is known of variables no longer changes.

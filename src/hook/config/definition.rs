@@ -78,6 +78,19 @@ pub struct RuleDefinition {
     pub position: Position,
 }
 
+/// A file of programs that gates are to know, as a configuration file names it. What it says is for gates to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandsDefinition {
+    /// The file; a relative path is taken from the folder of the configuration file.
+    pub path: PathBuf,
+    /// Where the configuration file belongs.
+    pub level: Level,
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Where in it.
+    pub position: Position,
+}
+
 /// Where a hook is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {

@@ -23,8 +23,8 @@ const MODULE_ROOTS: &[&str] = &["", "src", "python"];
 
 /// The content of a project's hooks as a hash, and the files that it is made of.
 ///
-/// Covered are the configuration file, every file in the hook folders, and the files of the project that a command
-/// names or a `callable` is defined in: content, the executable bit, and where a link points. What such a script
+/// Covered are the configuration file, the files of commands that it names, every file in the hook folders, and the files
+/// of the project that a command names or a `callable` is defined in: content, the executable bit, and where a link points. What such a script
 /// reads or imports is not covered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -47,7 +47,11 @@ pub fn fingerprint(project: &Path) -> io::Result<Fingerprint> {
         covered.add_if_there(&source.folder.join(name))?;
     }
     covered.add_folder(&source.folder.join(HOOKS_FOLDER))?;
-    for definition in load_source(&source).definitions {
+    let loaded = load_source(&source);
+    for commands in &loaded.commands {
+        covered.add_if_there(&commands.path)?;
+    }
+    for definition in loaded.definitions {
         for path in named_files(&project, &definition) {
             covered.add(&path)?;
         }

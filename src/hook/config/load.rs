@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::definition::{HookDefinition, RuleDefinition};
+use super::definition::{CommandsDefinition, HookDefinition, RuleDefinition};
 use super::discover::Source;
 use super::parse::{Gathered, parse_file, parse_folder};
 use super::problem::{ConfigError, Position, Problem, Report};
@@ -43,6 +43,8 @@ pub struct Loaded {
     pub disabled: Vec<Disabled>,
     /// The permission rules.
     pub rules: Vec<RuleDefinition>,
+    /// The files of programs that gates are to know, in the order in which they count.
+    pub commands: Vec<CommandsDefinition>,
     /// Every name that a hook was given, also of hooks with which something is wrong.
     pub names: Vec<String>,
     /// How long a chain may take, if the files say.
@@ -68,6 +70,7 @@ impl Loaded {
         self.definitions.extend(later.definitions);
         self.disabled.extend(later.disabled);
         self.rules.extend(later.rules);
+        self.commands.extend(later.commands);
         self.names.extend(later.names);
         self.budget = later.budget.or(self.budget);
         self.problems.extend(later.problems);
@@ -181,11 +184,19 @@ impl Loader {
     }
 
     fn finish(self) -> Loaded {
-        let Gathered { definitions, disabled, rules, budget, names } = self.gathered;
+        let Gathered { definitions, disabled, rules, commands, budget, names } = self.gathered;
         let mut names: Vec<String> = names.into_keys().collect();
         names.sort_unstable();
-        let mut loaded =
-            Loaded { definitions, disabled, rules, names, budget, problems: self.problems, files: self.files };
+        let mut loaded = Loaded {
+            definitions,
+            disabled,
+            rules,
+            commands,
+            names,
+            budget,
+            problems: self.problems,
+            files: self.files,
+        };
         loaded.apply_disabled();
         loaded
     }

@@ -15,7 +15,7 @@ mod reader;
 pub mod trust;
 mod value;
 
-pub use definition::{HookAction, HookDefinition, Origin, RuleDefinition};
+pub use definition::{CommandsDefinition, HookAction, HookDefinition, Origin, RuleDefinition};
 pub use discover::{ConfigEnv, Discovered, PROJECT_FOLDER, Source, discover};
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use gather::{Configuration, Levels, Registered, gather};

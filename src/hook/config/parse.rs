@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::definition::{HookAction, HookDefinition, Origin, RuleDefinition};
+use super::definition::{CommandsDefinition, HookAction, HookDefinition, Origin, RuleDefinition};
 use super::load::Disabled;
 use super::problem::{Position, Report};
 use super::reader::{Node, Pair, Value};
@@ -16,7 +16,7 @@ use crate::suggest::did_you_mean;
 
 /// The version of the format that is read.
 const VERSION: i64 = 1;
-const TOP_KEYS: &[&str] = &["version", "hooks", "permissions", "disabled_hooks", "budget"];
+const TOP_KEYS: &[&str] = &["version", "hooks", "permissions", "gates", "disabled_hooks", "budget"];
 const LISTS: &[&str] = &["allow", "ask", "deny"];
 const TYPES: &[&str] = &["shell", "llm", "python"];
 const ISOLATIONS: &[&str] = &["none", "thread", "process"];
@@ -48,6 +48,7 @@ pub(super) struct Gathered {
     pub(super) definitions: Vec<HookDefinition>,
     pub(super) disabled: Vec<Disabled>,
     pub(super) rules: Vec<RuleDefinition>,
+    pub(super) commands: Vec<CommandsDefinition>,
     pub(super) budget: Option<Duration>,
     /// Where each name was first given.
     pub(super) names: HashMap<String, (PathBuf, Position)>,
@@ -67,6 +68,7 @@ pub(super) fn parse_file(pairs: &[Pair], level: Level, report: &mut Report, gath
                 gathered.disabled.extend(names.unwrap_or_default().into_iter().map(disabled));
             }
             "permissions" => parse_permissions(report.mapping(pair).unwrap_or_default(), level, report, gathered),
+            "gates" => parse_gates(report.mapping(pair).unwrap_or_default(), level, report, gathered),
             "hooks" => {
                 for item in report.list(pair).unwrap_or_default() {
                     match &item.value {
@@ -91,6 +93,26 @@ fn parse_permissions(pairs: &[Pair], level: Level, report: &mut Report, gathered
         let file = report.file.clone();
         let definition = |(rule, position)| RuleDefinition { list, rule, level, file: file.clone(), position };
         gathered.rules.extend(rules.unwrap_or_default().into_iter().map(definition));
+    }
+}
+
+/// Takes what gates are to know.
+fn parse_gates(pairs: &[Pair], level: Level, report: &mut Report, gathered: &mut Gathered) {
+    for pair in pairs {
+        if pair.key != "commands" {
+            report.unknown(pair.position, "key", &pair.key, &["commands"]);
+            continue;
+        }
+        let paths = if is_empty(&pair.value) { None } else { report.texts(pair) };
+        let file = report.file.clone();
+        let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+        let definition = |(path, position): (String, Position)| CommandsDefinition {
+            path: folder.join(path),
+            level,
+            file: file.clone(),
+            position,
+        };
+        gathered.commands.extend(paths.unwrap_or_default().into_iter().map(definition));
     }
 }
 
