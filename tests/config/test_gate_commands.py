@@ -60,7 +60,7 @@ def test_what_is_wrong_with_them_is_told_where_they_are_named(tmp_path: Path) ->
     assert "programs.toml cannot be read: No such file" in problem.message
     with pytest.raises(hw.ConfigError, match="nmaes"):
         hw.HookChain().load(project(tmp_path / "wrong", programs="[[program]]\nnmaes = ['x']\n"), trust=True)
-    with pytest.raises(hw.ConfigError, match="did you mean .*commands"):
+    with pytest.raises(hw.ConfigError, match=r"did you mean .*commands"):
         hw.HookChain().load(project(tmp_path / "key", text="version: 1\ngates: {comands: x}\n"), trust=True)
 
 

@@ -69,9 +69,8 @@ fn run(texts: &[String], folder: &Path) -> Vec<Option<bool>> {
 }
 
 #[test]
-#[ignore = "how often its texts run the marker is not settled; run it by hand"]
 fn what_bash_runs_is_seen() {
-    let count = setting("GATE_TEXTS", 6000);
+    let count = setting("GATE_TEXTS", 1500);
     let mut source = Texts::new(setting("GATE_SEED", 30) as u64);
     let texts: Vec<String> = std::iter::from_fn(|| Some(source.text())).take(count).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -118,5 +117,5 @@ fn what_bash_runs_is_seen() {
         std::fs::write(path, wrong.join("\n----\n")).unwrap();
     }
     assert!(wrong.is_empty(), "{} texts run what is not seen:\n{}", wrong.len(), wrong.join("\n----\n"));
-    assert!(count < 5000 || ran >= 1500 && read_only >= 300, "too few to tell");
+    assert!(ran >= count / 5 && read_only >= count / 10, "too few to tell");
 }

@@ -151,6 +151,38 @@ fn a_command_is_found_wherever_it_hides() {
     assert!(looked_at > 500, "{looked_at}");
 }
 
+/// The parser reads these otherwise than bash does: brackets in brackets as arithmetic, and what is substituted in a line
+/// that announces a here-document as words of their own.
+#[test]
+fn what_the_parser_misreads_is_not_read_only() {
+    for command in [
+        "( (touch x) )",
+        "(  (touch x))",
+        "((touch x) )",
+        "if ( (touch x) ); then ls; fi",
+        "( (touch x) ) > /dev/null",
+        "ls && (\t(rm -rf x) )",
+        "cat <<E; $(echo touch) x\nE\n",
+        "cat <<E $(touch x)\nE\n",
+        "cat <<-'E' && $(echo touch) x\n\tE\n",
+        "((cat <<E; $(echo touch) x\nE\n) )",
+    ] {
+        let analysis = read(command);
+        assert!(analysis.effect > Effect::RunsTests, "{command:?} is {}", analysis.effect);
+    }
+    for command in [
+        "((1 + 2))",
+        "(( (1 + 2) * 3 ))",
+        "((x = (1)+(2)))",
+        "( ls; (ls) )",
+        "while ((i < 3)); do ((i++)); done",
+        "cat <<E | wc -l\n$(ls)\nE\n",
+        "echo é; ((x = 1))",
+    ] {
+        assert_eq!(read(command).effect, Effect::ReadOnly, "{command:?}: {:?}", read(command).reasons);
+    }
+}
+
 #[test]
 fn the_same_places_are_harmless_with_a_harmless_command() {
     let harmless = |place: &&&str| {

@@ -43,6 +43,7 @@ pub(super) fn check(text: &str) -> Result<usize, Refusal> {
         words: 0,
         brackets: 0,
         pieces: 0,
+        in_announced_line: false,
         documents: Vec::new(),
     };
     if let Some(refusal) = characters(text) {
@@ -156,7 +157,12 @@ fn scan_invisible(text: &str) -> Option<(usize, char)> {
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Paren,
+    /// The second one of `((`, in which `<<` is an operator of numbers.
+    InnerParen,
     Brace,
+    /// `${`
+    Parameter,
+    /// `$[`
     Bracket,
     Quote,
     Backtick,
@@ -170,6 +176,8 @@ struct Scan<'t> {
     words: usize,
     brackets: usize,
     pieces: usize,
+    /// Whether a here-document begins at the next line.
+    in_announced_line: bool,
     /// The delimiters of here-documents that begin at the next line.
     documents: Vec<Document>,
 }
@@ -230,6 +238,9 @@ impl Scan<'_> {
                     self.deeper(Open::Backtick)?;
                     word_begins = true;
                 }
+                b'$' if self.in_announced_line && b"({[".contains(&self.next(1)) => {
+                    return Err((ReasonCode::NotParsed, self.at));
+                }
                 b'$' if self.next(1) == b'(' => {
                     self.at += 1;
                     self.deeper(Open::Paren)?;
@@ -237,21 +248,27 @@ impl Scan<'_> {
                 }
                 b'$' if self.next(1) == b'{' => {
                     self.at += 1;
-                    self.deeper(Open::Brace)?;
+                    self.deeper(Open::Parameter)?;
                 }
                 b'$' if self.next(1) == b'[' => {
                     self.at += 1;
                     self.deeper(Open::Bracket)?;
                 }
                 b'}' if self.open.last() == Some(&Open::Brace) => self.close(Open::Brace),
+                b'}' if self.open.last() == Some(&Open::Parameter) => self.close(Open::Parameter),
                 b']' if self.open.last() == Some(&Open::Bracket) => self.close(Open::Bracket),
                 _ if self.in_quote() => {}
                 b'(' => {
-                    self.deeper(Open::Paren)?;
+                    let inner = self.at > 0 && self.text[self.at - 1] == b'(';
+                    self.deeper(if inner { Open::InnerParen } else { Open::Paren })?;
                     word_begins = true;
                 }
                 b')' => {
-                    self.close(Open::Paren);
+                    let inner = self.open.last() == Some(&Open::InnerParen);
+                    if inner && self.next(1) == b')' && self.documents.is_empty() {
+                        self.in_announced_line = false; // These were numbers.
+                    }
+                    self.close(if inner { Open::InnerParen } else { Open::Paren });
                     word_begins = true;
                 }
                 b'{' => {
@@ -260,10 +277,11 @@ impl Scan<'_> {
                 }
                 b'#' if begins => self.skip_line(),
                 b'\n' => {
+                    self.in_announced_line = false;
                     self.documents()?;
                     word_begins = true;
                 }
-                b'<' if self.next(1) == b'<' && self.next(2) != b'<' => self.document(),
+                b'<' if self.next(1) == b'<' && self.next(2) != b'<' => self.document()?,
                 b'<' if self.next(1) == b'<' => self.at += 2,
                 b' ' | b'\t' | b';' | b'&' | b'|' | b'<' | b'>' => word_begins = true,
                 _ if begins => self.word()?,
@@ -310,7 +328,19 @@ impl Scan<'_> {
     }
 
     /// At `<<`: notes the delimiter of the document.
-    fn document(&mut self) {
+    ///
+    /// The parser takes what is substituted between there and the end of the line for words of their own.
+    fn document(&mut self) -> Result<(), (ReasonCode, usize)> {
+        if matches!(self.open.last(), Some(Open::Parameter | Open::Bracket)) {
+            self.at += 1;
+            return Ok(());
+        }
+        self.in_announced_line = true;
+        if self.open.iter().any(|open| matches!(open, Open::InnerParen | Open::Parameter | Open::Bracket)) {
+            // It may also shift a number. Then no document follows, and what follows is looked at.
+            self.at += 1;
+            return Ok(());
+        }
         let mut at = self.at + 2;
         let tabs = self.text.get(at) == Some(&b'-');
         at += usize::from(tabs);
@@ -322,12 +352,16 @@ impl Scan<'_> {
             at += 1;
         }
         let raw = &self.text[start..at];
+        if raw.iter().any(|byte| b"$`".contains(byte)) {
+            return Err((ReasonCode::NotParsed, self.at));
+        }
         let quoted = raw.iter().any(|byte| b"'\"\\".contains(byte));
         let delimiter: Vec<u8> = raw.iter().copied().filter(|byte| !b"'\"\\".contains(byte)).collect();
         if !delimiter.is_empty() {
             self.documents.push(Document { delimiter, tabs, quoted });
         }
         self.at = at.max(self.at + 2) - 1;
+        Ok(())
     }
 
     /// At the end of a line: passes over the documents that begin there, counting what they expand.
@@ -391,6 +425,7 @@ mod tests {
             "awk '{ if ($1) { print } }' a",
             &format!("cat <<'EOF'\n{}EOF\n", "some words of prose\n".repeat(800)),
             &format!("git diff -- {}", "src/a/long/path/to/a/file.rs ".repeat(500)),
+            "echo $((1 << 4)); echo ${x:1<<2}\ncat <<EOF | wc -l\n$(ls) ${x}\nEOF\necho $(cat <<EOF\nx\nEOF\n) $(ls)",
             "echo ${x[${#x[@]}-1]} ${x[1]} ${x[2]} ${x[3]} \"${x[@]}\" ${x[\"a\"]}",
         ] {
             assert_eq!(code(text), None, "{text}");
@@ -420,6 +455,12 @@ mod tests {
             (&"\n".repeat(MAX_PIECES + 1), ReasonCode::TooLong),
             (&"ls;".repeat(MAX_PIECES / 2 + 1), ReasonCode::TooLong),
             ("echo {1..99999999999999999999}", ReasonCode::NotParsed),
+            ("cat <<E; $(echo touch) x\nE", ReasonCode::NotParsed),
+            ("cat <<E $(touch x)\nE", ReasonCode::NotParsed),
+            ("cat <<E > ${x}\nE", ReasonCode::NotParsed),
+            ("cat <<E \"$[1]\"\nE", ReasonCode::NotParsed),
+            ("cat <<$(x)\nE", ReasonCode::NotParsed),
+            (&format!("echo $((1 << '2'))\n{}", "(".repeat(11)), ReasonCode::TooDeep),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");
         }

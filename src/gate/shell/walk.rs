@@ -1,6 +1,7 @@
 //! The walk: every construct of a text in which a command can stand.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};
 use super::expand::Reading;
@@ -51,6 +52,8 @@ pub(super) struct Walk<'t> {
     /// How many commands run the one that is judged.
     wrappers: usize,
     origin: Origin,
+    /// The current text.
+    text: Rc<str>,
     /// The byte at which each character of the current text begins, if they differ.
     offsets: Option<Vec<usize>>,
     length: usize,
@@ -74,6 +77,7 @@ impl<'t> Walk<'t> {
             opens_numbered: false,
             wrappers: 0,
             origin: Origin::At(0),
+            text: "".into(),
             offsets: None,
             length: 0,
         }
@@ -153,6 +157,7 @@ impl<'t> Walk<'t> {
             std::mem::replace(&mut self.origin, origin),
             std::mem::replace(&mut self.offsets, offsets),
             std::mem::replace(&mut self.length, text.len()),
+            std::mem::replace(&mut self.text, text.into()),
         );
         self.nesting += 1;
         if self.nesting > guard::MAX_DEPTH {
@@ -177,7 +182,7 @@ impl<'t> Walk<'t> {
             }
         }
         self.nesting -= 1;
-        (self.origin, self.offsets, self.length) = outer;
+        (self.origin, self.offsets, self.length, self.text) = outer;
     }
 
     fn parsed(&mut self, text: &str) {
@@ -344,7 +349,11 @@ impl<'t> Walk<'t> {
         match compound {
             Compound::Arithmetic(command) => {
                 let span = self.location(Some(&command.loc));
-                self.arithmetic(&command.expr.value, span);
+                if is_arithmetic(&self.text, &command.loc) {
+                    self.arithmetic(&command.expr.value, span);
+                } else {
+                    self.refuse(ReasonCode::NotParsed, span, "((");
+                }
             }
             Compound::ArithmeticForClause(clause) => {
                 let span = self.location(Some(&clause.loc));
@@ -535,4 +544,25 @@ impl Site for Walk<'_> {
             walk.read(text, Origin::Within(span));
         });
     }
+}
+
+/// Whether bash takes what the parser took for `((…))` for that as well. The parser looks at the brackets without what
+/// stands between them: `( (rm x) )` and `((ls) )` are commands in brackets to bash.
+fn is_arithmetic(text: &str, location: &parse::SourceSpan) -> bool {
+    let (start, end) = (location.start.index, location.end.index);
+    let whole: Vec<char> = text.chars().skip(start).take(end.saturating_sub(start)).collect();
+    let Some(rest) = whole.strip_prefix(&['(', '(']) else { return false };
+    let mut open = 1;
+    for (at, character) in rest.iter().enumerate() {
+        match character {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        // The bracket that closes the inner one is followed by that which closes the outer one, and nothing else.
+        if open == 0 {
+            return rest[at + 1..] == [')'];
+        }
+    }
+    false
 }
