@@ -17,6 +17,7 @@ border:0;border-bottom:1px solid rgba(128,128,128,.3);color:inherit}
 .hookwright td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .hookwright code,.hookwright pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:12px;
 color:inherit;background:none;margin:0;padding:0;white-space:pre-wrap;overflow-wrap:anywhere}
+.hookwright code.name{white-space:nowrap}
 .hookwright .mark{border-left:3px solid rgba(128,128,128,.6);padding-left:.4em;white-space:nowrap}
 .hookwright .good{border-color:#2e9e5b}.hookwright .change{border-color:#3b82d6}
 .hookwright .bad{border-color:#d64545}.hookwright .warn{border-color:#d19a1f}

@@ -58,7 +58,7 @@ def analysis_html(analysis: dict[str, Any]) -> str:
         at = end
     kind = "good" if analysis["effect"] in ("read_only", "runs_tests") else "bad"
     rows = [
-        (f"<code>{escape(reason['code'])}</code>", escape(reason["message"]), escape(reason["hint"]))
+        (f"<code class='name'>{escape(reason['code'])}</code>", escape(reason["message"]), escape(reason["hint"]))
         for reason in reasons
     ]
     why = table(("code", "why", "instead"), rows) if rows else ""
