@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from pathlib import Path
 from typing import Any
 
-from . import _aio, _native, _workers
+from . import _aio, _native, _watchdog, _workers
 from ._functions import is_coroutine_function
 from ._models import FunctionModel
 from ._native import RunEvent, RunResult, WorkspaceTool
@@ -108,7 +108,7 @@ class _Course:
             if "ipykernel" not in sys.modules:
                 self._step = await self._next()
             else:
-                with _heartbeat():
+                with _heartbeat(), _watchdog.noting_interrupts():
                     self._step = await self._next()
         except GeneratorExit:
             raise

@@ -7,9 +7,12 @@ answers Ctrl-C.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
+import itertools
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -49,6 +52,8 @@ def held_back() -> tuple[int, int] | None:
     Returns:
         What tells this interrupt from others; ``None`` if there is none.
     """
+    if _unseen:
+        return id(_unseen), _unseen[-1]
     main: Any = getattr(signal.getsignal(signal.SIGINT), "keywords", {}).get("main_task")
     if not isinstance(main, _TASK) or main.done() or not main.cancelling():
         return None
@@ -57,3 +62,32 @@ def held_back() -> tuple[int, int] | None:
         if getattr(task, "_must_cancel", False) or (waits_for is not None and waits_for.cancelled()):
             return id(main), main.cancelling()
     return None
+
+
+#: The numbers of the interrupts of a notebook's cell that the cell's event loop has not heard of.
+_unseen: list[int] = []
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def noting_interrupts() -> Iterator[None]:
+    """Notes interrupts of an awaited cell for `held_back`: the kernel answers them by telling the loop to cancel the
+    cell, and a function that does not let the loop go on keeps the loop from hearing it."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual in (signal.default_int_handler, None):
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def note(number: int, frame: Any) -> None:
+        _unseen.append(next(_numbers))
+        loop.call_soon_threadsafe(_unseen.clear)
+        if callable(usual):
+            usual(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:
+            signal.signal(signal.SIGINT, usual)

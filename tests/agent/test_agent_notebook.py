@@ -25,6 +25,11 @@ CELLS = [
         print("working", flush=True)
         time.sleep(seconds)
         return "worked"
+    @hw.tool(inline=True)
+    def spin(seconds: float) -> str:
+        print("working", flush=True)
+        while True:
+            pass
     def agent():
         return hw.Agent(hw.Scripted([hw.ToolCall("work", {"seconds": 0}), "one", "two", "three"]), tools=[work], hooks=hooks)
     a = agent()
@@ -83,11 +88,13 @@ def test_runs_in_a_notebook() -> None:
     assert not [output for cell in book.nb.cells for output in cell.outputs if output.get("name") == "stderr"]
 
 
+@pytest.mark.parametrize("tool", ["work", "spin"])
 @pytest.mark.parametrize("how", INTERRUPTED)
 def test_interrupting_the_kernel_ends_the_run_and_the_next_cell_goes_on(
-    how: str, capsys: pytest.CaptureFixture[str]
+    how: str, tool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    setup = "b = hw.Agent(hw.Scripted([hw.ToolCall('work', {'seconds': 30}), 'next']), tools=[work], hooks=hooks)"
+    script = f"[hw.ToolCall('{tool}', {{'seconds': 30}}), 'next']"
+    setup = f"b = hw.Agent(hw.Scripted({script}), tools=[work, spin], hooks=hooks)"
     book = client([CELLS[0], setup, TIMED.format(code=INTERRUPTED[how]), BEHIND, "ended"])
     cell = book.nb.cells[2]
     times: list[float] = []
@@ -116,6 +123,6 @@ def test_interrupting_the_kernel_ends_the_run_and_the_next_cell_goes_on(
     assert text == "'next'"
     own = float(str(ended)) - times[0]
     with capsys.disabled():
-        print(f"\ninterrupted {how} cell: {own * 1000:.0f} ms, seen after {seconds * 1000:.0f} ms", end="")
+        print(f"\ninterrupted {how} cell, {tool}: {own * 1000:.0f} ms, seen after {seconds * 1000:.0f} ms", end="")
     assert 0 <= own < PROMPT
     assert seconds < 5

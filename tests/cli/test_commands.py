@@ -91,6 +91,8 @@ def test_a_project_that_is_not_trusted_is_exit_code_3(project: Path) -> None:
     result = call("hooks", "check")
     assert (result.exit_code, result.stdout) == (0, "no mistakes, but nothing was loaded\n")
     assert result.stderr == f"note: {message}\n{hint}"
+    result = call("hooks", "check", "--tool", "shell")
+    assert "note: no matcher was compared with the tools; add --trust to do so" in result.stderr
 
 
 def test_list_is_tab_separated_and_free_of_control_characters(project: Path) -> None:

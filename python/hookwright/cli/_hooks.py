@@ -65,6 +65,8 @@ def check(project: Path, no_user: bool, trust_once: bool, tools: tuple[str, ...]
         sys.exit(1)
     except TrustError as error:
         click.echo("no mistakes, but nothing was loaded")
+        if tools:
+            click.echo("note: no matcher was compared with the tools; add --trust to do so", err=True)
         click.echo(f"note: {printable(error)}", err=True)
         return
     for note in report.notes:
