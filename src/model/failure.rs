@@ -1,8 +1,11 @@
 //! A request that failed for good.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::Reply;
 
 /// What kind of failure it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,7 +85,7 @@ impl fmt::Display for FailureKind {
 /// let failure = ModelFailure { status: Some(503), attempts: 4, ..ModelFailure::new(FailureKind::Overloaded, "") };
 /// assert_eq!(failure.to_string(), "the model's server is overloaded (status 503, 4 attempts)");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelFailure {
     /// What kind of failure it was.
     pub kind: FailureKind,
@@ -93,6 +96,12 @@ pub struct ModelFailure {
     pub message: String,
     /// How often it was tried.
     pub attempts: u32,
+    /// How long the server asked to be left alone, if it did; in JSON a number of seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "seconds")]
+    pub retry_after: Option<Duration>,
+    /// What had come in of a reply that ended early. Never to be taken for the answer. It is not part of the JSON.
+    #[serde(skip)]
+    pub partial: Option<Box<Reply>>,
 }
 
 impl ModelFailure {
@@ -102,7 +111,7 @@ impl ModelFailure {
         if message.trim().is_empty() {
             message = kind.default_message().to_owned();
         }
-        ModelFailure { kind, status: None, message, attempts: 1 }
+        ModelFailure { kind, status: None, message, attempts: 1, retry_after: None, partial: None }
     }
 }
 
@@ -119,3 +128,19 @@ impl fmt::Display for ModelFailure {
 }
 
 impl std::error::Error for ModelFailure {}
+
+/// Durations as numbers of seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        let seconds = Option::<f64>::deserialize(deserializer)?;
+        Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+    }
+}

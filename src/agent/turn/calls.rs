@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::fence::with_context;
 use super::flow::{Run, calls_json};
 use super::machine::{Answer, CallAnswer, CallToRun, Effect};
 use super::permission::{Permission, Question};
 use super::{CallRecord, Ending, RunEvent};
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
+use crate::model::with_context;
 use crate::suggest::did_you_mean;
 use crate::tool::{ToolError, ToolErrorCode};
 

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::calls::Batch;
-use super::fence::with_context;
 use super::machine::{Answer, Effect, Port};
 use super::{CallRecord, Ending, HistoryPayload, RunEvent, TurnConfig, TurnInput, TurnResult};
 use crate::agent::limits::{LimitReached, TurnCounters};
 use crate::hook::{Action, Event, Field, HostHandle, Outcome, Payload, Scope};
 use crate::message::{Content, History, Message};
+use crate::model::with_context;
 use crate::model::{Reply, Request, ToolDescription};
 
 /// How long hooks may still take once a run was cancelled.

@@ -4,7 +4,6 @@
 //! to the tool calls of one reply; [`permission`] is what happens when somebody asks.
 
 mod calls;
-mod fence;
 mod flow;
 mod history;
 mod machine;
@@ -19,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-pub use self::fence::context_message;
 pub use self::history::HistoryPayload;
 pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Step, Turn};
 use super::limits::{LimitReached, Limits};
@@ -28,6 +26,8 @@ use crate::hook::{AgentIdentity, HookChain, Host, Outcome};
 use crate::message::{Message, Usage};
 use crate::model::{ModelFailure, ToolDescription};
 use crate::tool::{ArgumentValidator, DeclaredEffect};
+
+pub use crate::model::context_message;
 
 /// A tool as a turn sees it: how it is described and checked, not how it is run.
 #[derive(Debug)]

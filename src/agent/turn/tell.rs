@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::calls::{Batch, State, arguments_of, cancelled_error, denial, unchecked};
-use super::fence::with_context;
 use super::flow::Run;
 use super::{CallRecord, Ending, RunEvent};
 use crate::hook::{Event, Field};
 use crate::message::{Message, ToolCall};
+use crate::model::with_context;
 use crate::tool::{ToolError, failure_of};
 
 impl Run {

@@ -4,7 +4,7 @@ const OPEN: &str = "<additional_context>";
 const CLOSE: &str = "</additional_context>";
 
 /// `text` with the hooks' context fenced behind it.
-pub(super) fn with_context(text: &str, context: &str) -> String {
+pub fn with_context(text: &str, context: &str) -> String {
     // A hook's text must not be able to end its fence and speak as somebody else.
     let inside = context.replace(CLOSE, "<\u{2215}additional_context>").replace(OPEN, "<additional\u{2011}context>");
     let gap = if text.is_empty() { "" } else { "\n\n" };
