@@ -24,6 +24,7 @@ from ._models import FunctionModel, Scripted
 from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
 from ._render import well_formed
 from ._running import Running, Runs
+from ._servers import ServerModel
 from ._tools import Tool
 from ._work import Work
 from .exceptions import ModelError, SessionBusy, SessionError
@@ -133,7 +134,8 @@ class Agent:
     """An agent with tools, hooks and a conversation.
 
     Args:
-        model: who answers: `Scripted`, `FunctionModel`, or a Python function, which becomes a `FunctionModel`.
+        model: who answers: `OpenAI`, `Anthropic` or another model behind a server, `Scripted`, `FunctionModel`, or a
+            Python function, which becomes a `FunctionModel`.
         tools: what it can call: functions with `tool`, plain functions, or `workspace_tools(...)`.
         hooks: the chain that watches over it.
         system: the system prompt.
@@ -168,7 +170,7 @@ class Agent:
 
     def __init__(
         self,
-        model: Scripted | FunctionModel | Callable[..., Any],
+        model: Scripted | FunctionModel | ServerModel | Callable[..., Any],
         *,
         tools: Iterable[Tool[..., Any] | WorkspaceTool | Callable[..., Any]] = (),
         hooks: HookChain | None = None,
@@ -185,9 +187,10 @@ class Agent:
         max_seconds: float | None = None,
         max_parallel: int = 8,
     ) -> None:
-        if not isinstance(model, (Scripted, FunctionModel)):
+        if not isinstance(model, (Scripted, FunctionModel, ServerModel)):
             if not callable(model):
-                raise TypeError(f"model must be a Scripted, a FunctionModel or a function, not {model!r}")
+                kinds = "one such as hw.OpenAI(...), a Scripted, a FunctionModel or a function"
+                raise TypeError(f"model must be {kinds}, not {model!r}")
             model = FunctionModel(model)
         if hooks is not None and not isinstance(hooks, HookChain):
             raise TypeError(f"hooks must be a HookChain, not {type(hooks).__name__}")
@@ -412,7 +415,7 @@ class Agent:
                 session=session,
                 cwd=self.cwd,
                 limits=self._limits,
-                script=getattr(self.model, "native", None),
+                script=self.model.native if isinstance(self.model, Scripted) else None,
             )
             if session is self.session:
                 self._configs[session.id] = config
@@ -450,7 +453,15 @@ class Agent:
                 raise SessionBusy(reason, hint="wait for that run, or use run(..., session=hw.Session()) beside it")
             if kind == "session":
                 raise SessionError(reason)
-            raise ModelError(reason, result=result) from work.model_error
+            failure = result.failure or {}
+            raise ModelError(
+                reason,
+                result=result,
+                kind=kind,
+                status=failure.get("status"),
+                attempts=failure.get("attempts", 1),
+                partial=result.partial,
+            ) from work.model_error
         return result
 
     def _approval_request(

@@ -16,9 +16,9 @@ from typing import Any
 
 from . import _aio, _native, _watchdog, _workers
 from ._functions import is_coroutine_function
-from ._models import FunctionModel
+from ._models import FunctionModel, Scripted
 from ._native import RunEvent, RunResult, WorkspaceTool
-from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, segments
+from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, open_call, segments
 from ._work import call as call_here
 
 #: How often an event loop in a notebook wakes up to see an interrupt, in seconds.
@@ -141,7 +141,10 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
     turn = work.turn
     if kind == "await":
         return turn.outcome(await payload)
+    if kind in ("model", "more") and (call := open_call(work, payload)) is not None:
+        return await _await_server(work, call)
     if kind == "model":
+        payload = payload[0]
         try:
             ended, reply = await _ask_model(work, payload)
         except Failed as failed:
@@ -152,11 +155,37 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
     return turn.approval(answer, why, False)
 
 
+async def _await_server(work: Work, call: _native.ModelCall) -> Any:
+    """Waits until something of a reply has come in, or all of it."""
+    turn = work.turn
+    try:
+        while True:
+            if call.has_pieces():
+                return turn.pieces(call, False)
+            if call.done():
+                return turn.server_reply(call, False)
+            future, wake = _aio.open_future()
+            if call.wake_with(wake):
+                continue
+            seconds = work.seconds()
+            if seconds is None:
+                await future
+                continue
+            done, _ = await asyncio.wait([future], timeout=seconds)
+            if not done:
+                call.abort()
+                return turn.out_of_time(False)
+    except BaseException:
+        call.abort()
+        raise
+
+
 async def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
     """The reply, and whether there is one in time."""
     model = work.agent.model
-    if not isinstance(model, FunctionModel):
+    if isinstance(model, Scripted):
         return True, call_here(model.answer, request)
+    assert isinstance(model, FunctionModel)  # One behind a server is asked elsewhere.
     if model.inline and not model.is_async:
         reply = call_here(model.function, request)
         return (True, reply) if not is_awaitable(reply) else await _within(lambda: reply, work.seconds())

@@ -11,9 +11,9 @@ from typing import Any
 from . import _native, _workers
 from ._background import Job, on_loop, on_thread
 from ._functions import is_coroutine_function
-from ._models import FunctionModel
+from ._models import FunctionModel, Scripted
 from ._native import RunResult, WorkspaceTool
-from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, segments
+from ._work import Call, CallAnswer, Failed, Work, decision, failed_decision, is_awaitable, open_call, segments
 from ._work import call as call_here
 
 
@@ -60,7 +60,10 @@ def _heed(turn: _native.Turn, error: BaseException | None) -> None:
 def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
     """Does what the turn asks for; returns how to tell it what came of it."""
     turn = work.turn
+    if kind in ("model", "more") and (call := open_call(work, payload)) is not None:
+        return _await_server(work, call)
     if kind == "model":
+        payload = payload[0]
         try:
             ended, reply = _ask_model(work, payload)
         except Failed as failed:
@@ -71,11 +74,31 @@ def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
     return functools.partial(turn.approval, answer, why, True)
 
 
+def _await_server(work: Work, call: _native.ModelCall) -> Callable[[], Any]:
+    """Waits until something of a reply has come in, or all of it."""
+    turn = work.turn
+    woken = threading.Event()
+    try:
+        while True:
+            if call.has_pieces():
+                return functools.partial(turn.pieces, call, True)
+            if call.done():
+                return functools.partial(turn.server_reply, call, True)
+            woken.clear()
+            if not call.wake_with(woken.set) and not work.running.wait(woken, work.seconds()):
+                call.abort()
+                return functools.partial(turn.out_of_time, True)
+    except BaseException:
+        call.abort()
+        raise
+
+
 def _ask_model(work: Work, request: Any) -> tuple[bool, Any]:
     """The reply, and whether there is one in time."""
     model = work.agent.model
-    if not isinstance(model, FunctionModel):
+    if isinstance(model, Scripted):
         return True, call_here(model.answer, request)
+    assert isinstance(model, FunctionModel)  # One behind a server is asked elsewhere.
     if model.inline and not model.is_async:
         reply = call_here(model.function, request)
         if not is_awaitable(reply):

@@ -94,9 +94,7 @@ class Scripted:
 
 
 def _failure(kind: str, message: str) -> ModelError:
-    error = ModelError(message)
-    error.kind = kind  # type: ignore[attr-defined]
-    return error
+    return ModelError(message, kind=kind)
 
 
 class FunctionModel:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _native
 from ._native import Session, Turn, _call_interruptibly
+from ._servers import ServerModel
 from ._tools import Context, Tool
 from ._workers import CallerCancelled
 
@@ -32,6 +34,8 @@ class Work:
         self.session = session
         #: What the model's function raised, for the traceback of the error that the run ends with.
         self.model_error: BaseException | None = None
+        #: The request to a server that is under way.
+        self.model_call: _native.ModelCall | None = None
         seconds = agent._limits["max_seconds"]
         self.end = None if seconds is None else time.monotonic() + seconds
 
@@ -97,6 +101,15 @@ def segments(calls: Sequence[Call]) -> Iterator[Sequence[int]]:
         yield [position]
     if group:
         yield group
+
+
+def open_call(work: Work, payload: Any) -> _native.ModelCall | None:
+    """The request to a server that is under way, or that this begins; None if another kind of model is asked."""
+    if payload is not None and isinstance(work.agent.model, ServerModel):
+        request, streamed = payload
+        # Pieces that nobody looks at wake nobody.
+        work.model_call = _native.launch_model(work.agent.model.native, request, streamed, streamed)
+    return work.model_call
 
 
 class Failed(Exception):

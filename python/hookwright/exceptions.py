@@ -173,15 +173,38 @@ class ModelError(HookwrightError):
         message: what the model or its server said.
         result: the partial `RunResult`: what was done until then.
         hint: what to do about it.
+
+    Attributes:
+        kind: ``"connection"``, ``"timeout"``, ``"rate_limited"``, ``"overloaded"``, ``"server"``,
+            ``"invalid_request"``, ``"authentication"``, ``"invalid_reply"``, ``"function"``, ``"script"`` or
+            ``"cancelled"``.
+        status: the HTTP status, if there was an answer.
+        attempts: how often it was tried.
+        partial: the `Reply` that had come in until the server ended it early; never the answer.
     """
 
     __module__ = "hookwright"
 
     result: Any
+    kind: str | None
+    status: int | None
+    attempts: int
+    partial: Any
 
-    def __init__(self, message: str = "", *, result: Any = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        result: Any = None,
+        hint: str | None = None,
+        kind: str | None = None,
+        status: int | None = None,
+        attempts: int = 1,
+        partial: Any = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.result = result
+        self.kind, self.status, self.attempts, self.partial = kind, status, attempts, partial
 
 
 class ToolError(HookwrightError):

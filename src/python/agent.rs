@@ -19,6 +19,7 @@ use super::drive::Arun;
 use super::model::{PyRequest, PyScript, failure_from, reply_from};
 use super::outcome::PyOutcome;
 use super::run::{PyRunEvent, PyRunResult};
+use super::server_model::ModelCall;
 use super::session::PySession;
 use super::tool::{Called, PyWorkspaceTool, from_exception, timed_out, to_exception};
 use crate::agent::Limits;
@@ -217,10 +218,11 @@ impl PyTurn {
                     let outcome = run_blocking(py, &chain.get().chain, *dispatch)?;
                     answer = Some(Answer::Outcome(Box::new(outcome)));
                 }
-                Effect::Model(request) => match &config.script {
+                Effect::Model { request, streamed } => match &config.script {
                     Some(script) => answer = Some(Answer::Reply(Box::new(script.answer(&request)))),
-                    None => return step_of(py, "model", PyRequest(request)),
+                    None => return step_of(py, "model", (PyRequest(request), streamed)),
                 },
+                Effect::MoreOfModel => return step_of(py, "more", py.None()),
                 Effect::Calls(calls) => {
                     let call = |call: &crate::agent::turn::CallToRun| {
                         let arguments = call.call.arguments().cloned().unwrap_or_default();
@@ -303,6 +305,16 @@ impl PyTurn {
         let reply =
             reply_from(&reply).map_err(|error| ModelFailure::new(FailureKind::Function, error.value(py).to_string()));
         self.advance(py, Some(Answer::Reply(Box::new(reply))), blocking)
+    }
+
+    /// What came in of the reply of a server.
+    fn pieces<'py>(&self, py: Python<'py>, call: &ModelCall, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, Some(Answer::Pieces(call.pieces())), blocking)
+    }
+
+    /// What came of a request to a server.
+    fn server_reply<'py>(&self, py: Python<'py>, call: &ModelCall, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, Some(Answer::Reply(Box::new(call.reply()))), blocking)
     }
 
     /// What the model's function raised.

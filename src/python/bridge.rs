@@ -57,13 +57,17 @@ pub fn launch<T: Send + 'static>(
     let task = runtime::runtime()?.spawn(async move {
         let value = work.await;
         *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-        // The one place where a worker of the runtime touches Python. A closed loop has nobody left to wake.
-        Python::try_attach(|py| {
-            drop(wake.bind(py).call0());
-            drop(wake);
-        });
+        self::wake(wake);
     });
     Ok((ticket, task.abort_handle()))
+}
+
+/// Calls `wake`: the one place where a worker of the runtime touches Python. A closed loop has nobody left to wake.
+pub fn wake(wake: Py<PyAny>) {
+    Python::try_attach(|py| {
+        drop(wake.bind(py).call0());
+        drop(wake);
+    });
 }
 
 /// Ends work on the runtime when the future that stands for it was cancelled.

@@ -21,6 +21,7 @@ mod outcome;
 mod record;
 mod result;
 mod run;
+mod server_model;
 mod session;
 mod shell;
 mod text;
@@ -67,6 +68,8 @@ mod _native {
 
     #[pymodule_export]
     use super::run::{PyRunEvent, PyRunResult, PyToolRun};
+    #[pymodule_export]
+    use super::server_model::{ModelCall, PyServerModel, launch_model};
     #[pymodule_export]
     use super::session::PySession;
     #[pymodule_export]

@@ -136,6 +136,27 @@ impl PyRunResult {
         self.0.rounds
     }
 
+    /// How often requests that had failed were made again.
+    #[getter]
+    fn retries(&self) -> u32 {
+        self.0.retries
+    }
+
+    /// The model's failure as data: kind, status, message, attempts; ``None`` if that is not how it ended.
+    #[getter]
+    fn failure<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Ending::Failed(failure) = &self.0.ending else { return Ok(None) };
+        let value = serde_json::to_value(failure).unwrap_or_default();
+        to_python(py, &value).map(Some)
+    }
+
+    /// What had come in of a reply that ended early.
+    #[getter]
+    fn partial(&self) -> Option<super::model::PyReply> {
+        let Ending::Failed(failure) = &self.0.ending else { return None };
+        failure.partial.as_ref().map(|reply| super::model::PyReply(reply.as_ref().clone()))
+    }
+
     /// The tool calls in order: what they were called with, what the model was told, why they failed.
     #[getter]
     fn tool_calls(&self) -> Vec<PyToolRun> {
@@ -255,6 +276,17 @@ impl PyRunEvent {
         match &self.0 {
             RunEvent::TurnStarted { turn_id } => dict.set_item("turn_id", turn_id)?,
             RunEvent::Text { delta } => dict.set_item("delta", delta)?,
+            RunEvent::Reasoning { delta } => dict.set_item("delta", delta)?,
+            RunEvent::CallDelta { index, name, delta } => {
+                dict.set_item("index", index)?;
+                dict.set_item("name", name)?;
+                dict.set_item("delta", delta)?;
+            }
+            RunEvent::Retry { attempt, failure, wait } => {
+                dict.set_item("attempt", attempt)?;
+                dict.set_item("error", failure.to_string())?;
+                dict.set_item("seconds", wait.as_secs_f64())?;
+            }
             RunEvent::Message(message) => dict.set_item("message", PyMessage(message.clone()))?,
             RunEvent::ToolStarted { id, name, arguments } => {
                 dict.set_item("id", id)?;
@@ -276,12 +308,15 @@ impl PyRunEvent {
 
 #[pymethods]
 impl PyRunEvent {
-    /// ``"turn_started"``, ``"text"``, ``"message"``, ``"tool_started"``, ``"tool_finished"``, ``"notice"`` or ``"hooks"``.
+    /// ``"turn_started"``, ``"text"``, ``"reasoning"``, ``"call_delta"``, ``"retry"``, ``"message"``, ``"tool_started"``, ``"tool_finished"``, ``"notice"`` or ``"hooks"``.
     #[getter]
     fn r#type(&self) -> &'static str {
         match &self.0 {
             RunEvent::TurnStarted { .. } => "turn_started",
             RunEvent::Text { .. } => "text",
+            RunEvent::Reasoning { .. } => "reasoning",
+            RunEvent::CallDelta { .. } => "call_delta",
+            RunEvent::Retry { .. } => "retry",
             RunEvent::Message(_) => "message",
             RunEvent::ToolStarted { .. } => "tool_started",
             RunEvent::ToolFinished(_) => "tool_finished",

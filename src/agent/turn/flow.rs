@@ -12,7 +12,7 @@ use crate::agent::limits::{LimitReached, TurnCounters};
 use crate::hook::{Action, Event, Field, HostHandle, Outcome, Payload, Scope};
 use crate::message::{Content, History, Message};
 use crate::model::with_context;
-use crate::model::{Reply, Request, ToolDescription};
+use crate::model::{Reply, Request, StreamEvent, ToolDescription};
 
 /// How long hooks may still take once a run was cancelled.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -36,6 +36,10 @@ pub(super) struct Run {
     cancelled: bool,
     streamed: bool,
     hold_text: bool,
+    /// Whether pieces of the reply were told while it came in.
+    told: bool,
+    /// How often requests were made again.
+    retries: u32,
 }
 
 /// Runs a turn to its end.
@@ -65,6 +69,8 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         cancelled: false,
         streamed: input.streamed,
         hold_text: input.hold_text,
+        told: false,
+        retries: 0,
     };
     let ending = match run.config.session.begin_turn() {
         Err(error) => return run.result(Ending::Session(Arc::new(error))),
@@ -214,10 +220,16 @@ impl Run {
             self.end_if_stopped(&outcome)?;
             adjust(&mut request, &outcome);
         }
-        let answer = match self.port.perform(Effect::Model(Arc::new(request))).await {
-            Answer::Reply(answer) => *answer,
-            Answer::OutOfTime => return Err(self.out_of_time().await),
-            _ => return Err(self.cancel()),
+        self.told = false;
+        let mut effect = Effect::Model { request: Arc::new(request), streamed: self.streamed };
+        let answer = loop {
+            match self.port.perform(effect).await {
+                Answer::Pieces(pieces) => self.pieces(pieces).await?,
+                Answer::Reply(answer) => break *answer,
+                Answer::OutOfTime => return Err(self.out_of_time().await),
+                _ => return Err(self.cancel()),
+            }
+            effect = Effect::MoreOfModel;
         };
         match answer {
             Ok(reply) => {
@@ -225,6 +237,9 @@ impl Run {
                 Ok(reply)
             }
             Err(failure) => {
+                if let Some(partial) = &failure.partial {
+                    self.text = partial.content.text().into_owned();
+                }
                 let error = serde_json::to_value(&failure).unwrap_or_else(|_| failure.to_string().into());
                 let outcome = self.notify(Event::LlmError, |_| vec![(Field::Error, error.clone().into())]).await?;
                 self.leave_note(outcome.as_deref())?;
@@ -236,11 +251,37 @@ impl Run {
         }
     }
 
+    /// What came in of a reply: whoever watches is told at once, and hooks hear of text.
+    async fn pieces(&mut self, pieces: Vec<StreamEvent>) -> Result<(), Ending> {
+        for piece in pieces {
+            match piece {
+                StreamEvent::Text { delta } => {
+                    if self.streamed && !self.hold_text {
+                        self.port.emit(|| RunEvent::Text { delta: delta.clone() });
+                    }
+                    self.told = true;
+                    self.notify(Event::TextDelta, |_| vec![(Field::Delta, delta.as_str().into())]).await?;
+                }
+                // What hooks have not seen is not shown where text is held.
+                StreamEvent::Reasoning { .. } | StreamEvent::ToolCall { .. } if self.hold_text => {}
+                StreamEvent::Reasoning { delta } => self.port.emit(|| RunEvent::Reasoning { delta }),
+                StreamEvent::ToolCall { index, id: _, name, arguments_delta: delta } => {
+                    self.port.emit(|| RunEvent::CallDelta { index, name, delta });
+                }
+                StreamEvent::Retry { attempt, failure, wait } => {
+                    self.retries += 1;
+                    self.port.emit(|| RunEvent::Retry { attempt, failure, wait });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What follows from a reply. Returns whether the turn is over.
     async fn answer(&mut self, mut reply: Reply) -> Result<bool, Ending> {
         self.unique_ids(&mut reply);
         let said = reply.content.text().into_owned();
-        if self.streamed && !said.is_empty() {
+        if self.streamed && !self.told && !said.is_empty() {
             if !self.hold_text {
                 self.port.emit(|| RunEvent::Text { delta: said.clone() });
             }
@@ -428,6 +469,7 @@ impl Run {
             messages: self.messages,
             usage: self.counters.usage(),
             rounds: self.counters.rounds(),
+            retries: self.retries,
             calls: self.calls,
             trace: self.trace,
             elapsed: (self.config.now)().saturating_duration_since(self.began),

@@ -17,7 +17,7 @@ use super::flow;
 use super::{RunEvent, TurnConfig, TurnInput, TurnResult};
 use crate::hook::{Dispatch, Outcome};
 use crate::message::ToolCall;
-use crate::model::{ModelFailure, Reply, Request};
+use crate::model::{ModelFailure, Reply, Request, StreamEvent};
 use crate::tool::ToolError;
 
 /// One call that is to be run, its arguments checked and judged.
@@ -74,8 +74,15 @@ pub enum Approval {
 pub enum Effect {
     /// Run this dispatch to its end. Answer: [`Answer::Outcome`].
     Dispatch(Box<Dispatch>),
-    /// Ask the model. Answer: [`Answer::Reply`].
-    Model(Arc<Request>),
+    /// Ask the model. Answer: [`Answer::Reply`], or before it as often as wanted [`Answer::Pieces`].
+    Model {
+        /// What it is asked.
+        request: Arc<Request>,
+        /// Whether somebody wants to see the reply come in.
+        streamed: bool,
+    },
+    /// Go on waiting for the model. Answers as to [`Effect::Model`].
+    MoreOfModel,
     /// Run these calls, side by side where they allow it. Answer: [`Answer::Calls`], in the same order.
     Calls(Vec<CallToRun>),
     /// Ask the approver. Answer: [`Answer::Approval`].
@@ -86,6 +93,8 @@ pub enum Effect {
 pub enum Answer {
     /// The outcome of a dispatch.
     Outcome(Box<Outcome>),
+    /// What came in of the model's reply, or that it is asked once more.
+    Pieces(Vec<StreamEvent>),
     /// The model's reply, or why there is none.
     Reply(Box<Result<Reply, ModelFailure>>),
     /// What each call came to; `None` for one that was cancelled. `cancelled`: the run is to end.

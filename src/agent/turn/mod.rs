@@ -186,6 +186,8 @@ pub struct TurnResult {
     pub usage: Usage,
     /// How many requests were made to the model.
     pub rounds: u32,
+    /// How often requests that had failed were made again.
+    pub retries: u32,
     /// The tool calls, in order.
     pub calls: Vec<CallRecord>,
     /// Every event to which somebody listened, with what came of it.
@@ -206,6 +208,29 @@ pub enum RunEvent {
     Text {
         /// The piece.
         delta: String,
+    },
+    /// A piece of the thinking that the model shows. Provisional.
+    Reasoning {
+        /// The piece.
+        delta: String,
+    },
+    /// A piece of a call that the model writes. Provisional.
+    CallDelta {
+        /// Which call of the reply, from 0.
+        index: usize,
+        /// The tool's name as far as it is known.
+        name: String,
+        /// The piece of the arguments' text.
+        delta: String,
+    },
+    /// A request failed and is made again after a wait.
+    Retry {
+        /// Which attempt failed, from 1.
+        attempt: u32,
+        /// Why.
+        failure: ModelFailure,
+        /// How long until the next one.
+        wait: Duration,
     },
     /// A message was added to the history.
     Message(Arc<Message>),

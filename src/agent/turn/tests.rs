@@ -100,7 +100,8 @@ impl World {
                 let chain = config.chain.as_ref().expect("hooks run only on a chain");
                 Answer::Outcome(Box::new(chain.run(*dispatch).expect("nothing interrupts")))
             }
-            Effect::Model(request) => Answer::Reply(Box::new(self.model.answer(&request))),
+            Effect::Model { request, .. } => Answer::Reply(Box::new(self.model.answer(&request))),
+            Effect::MoreOfModel => unreachable!("nothing is told in pieces here"),
             Effect::Approve(_) => Answer::Approval(self.approval.clone()),
             Effect::Calls(calls) => {
                 let run = |call: CallToRun| {
