@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import shell, trust
-    from ._agent import Agent, ApprovalRequest, RunStream
+    from ._agent import Agent
     from ._chain import HookChain, HookInfo, ShellHook
     from ._events import (
         Event,
@@ -75,7 +75,9 @@ if TYPE_CHECKING:
         workspace_tools,
     )
     from ._replay import ReplayDifference, ReplayReport
+    from ._servers import Anthropic, OpenAI, Recorder, Replay, RetryPolicy, ServerModel
     from ._stats import ChainStats, HookStats
+    from ._stream import ApprovalRequest, RunStream
     from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
@@ -95,7 +97,7 @@ if TYPE_CHECKING:
 
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
-    "._agent": ("Agent", "ApprovalRequest", "RunStream"),
+    "._agent": ("Agent",),
     "._chain": ("HookChain", "HookInfo", "ShellHook"),
     "._events": (
         "Event", "LimitReached", "LlmError", "MessageRouted", "PermissionDecided", "PermissionRequest",
@@ -121,6 +123,7 @@ _HOMES = {
     "._servers": ("Anthropic", "OpenAI", "Recorder", "Replay", "RetryPolicy", "ServerModel"),
     "._stats": ("ChainStats", "HookStats"),
     "._terminal": ("TerminalApprover",),
+    "._stream": ("ApprovalRequest", "RunStream"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError", "ModelError",

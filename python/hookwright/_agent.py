@@ -8,8 +8,7 @@ import contextlib
 import difflib
 import threading
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,15 @@ from ._agent_tools import as_tools, described
 from ._background import on_thread
 from ._chain import HookChain
 from ._drive_async import drive
-from ._drive_async import stream as stream_events
 from ._drive_blocking import drive_blocking
 from ._models import FunctionModel, Scripted
-from ._native import Message, RunEvent, RunResult, Session, WorkspaceTool
+from ._native import Message, RunResult, Session, WorkspaceTool
+from ._output import OutputType
 from ._render import well_formed
 from ._running import Running, Runs
 from ._servers import ServerModel
+from ._stream import ApprovalRequest, RunStream
+from ._sub_agent import as_tool
 from ._tools import Tool
 from ._work import Work
 from .exceptions import ModelError, SessionBusy, SessionError
@@ -33,85 +34,6 @@ from .exceptions import ModelError, SessionBusy, SessionError
 _AFTERMATH = 0.15
 #: How long `Agent.close` waits for the ends of runs: hooks on their turn_end have a second. In seconds.
 _CLOSING = 2.0
-
-
-@dataclass(frozen=True)
-class ApprovalRequest:
-    """A call about which somebody asked.
-
-    Attributes:
-        tool_name: the tool.
-        arguments: what it would be called with.
-        reason: why a hook or rule asked.
-        call_id: the call.
-        agent: the agent that wants to make it.
-        suggested_rule: the rule that lets such calls through from now on if the answer is ``"always"``; ``None`` where
-            there is no rule that would let nothing else through.
-        timeout: seconds until nobody waits for the answer any more; the call is then denied.
-        over: set when nobody waits any more, so that an approver that still asks can stop.
-    """
-
-    __module__ = "hookwright"
-
-    tool_name: str
-    arguments: dict[str, Any]
-    reason: str
-    call_id: str
-    agent: str
-    suggested_rule: str | None = None
-    timeout: float | None = field(default=None, compare=False)
-    over: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
-
-
-class RunStream:
-    """What `Agent.stream` returns: iterate it, once, for the events; ``result`` is there when it is over.
-
-    Leaving the loop early ends the turn, with status ``"cancelled"``: at once with ``async with`` or ``aclose()``,
-    otherwise as soon as the event loop comes to it.
-
-    Example:
-        >>> import asyncio, hookwright as hw
-        >>> async def main():
-        ...     async with hw.Agent(hw.Scripted(["hello"])).stream("hi") as stream:
-        ...         return [event.delta async for event in stream if event.type == "text"]
-        >>> asyncio.run(main())
-        ['hello']
-    """
-
-    __module__ = "hookwright"
-
-    def __init__(self, agent: Agent, text: str, session: Session | None, hold_text: bool = False) -> None:
-        self._agent = agent
-        self._events = self._run(text, session, hold_text)
-        self.result: RunResult | None = None
-
-    async def _run(self, text: str, session: Session | None, hold_text: bool) -> AsyncGenerator[RunEvent, None]:
-        _aio._refuse_foreign_loop()
-        with self._agent._work(text, session, watched=True, hold_text=hold_text) as work:
-            events = stream_events(work)
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                await events.aclose()
-                self.result = work.running.result
-            self._agent._check(work.running.result, work)
-
-    def __aiter__(self) -> AsyncIterator[RunEvent]:
-        return self._events
-
-    async def aclose(self) -> None:
-        """Ends the turn if it is not over."""
-        await self._events.aclose()
-
-    async def __aenter__(self) -> RunStream:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"<RunStream of {self._agent.name!r}: {self.result or 'not over'}>"
 
 
 #: Agents whose sessions have begun: what is still open at exit is closed, so that session_end is heard.
@@ -125,9 +47,15 @@ def _close_open_agents() -> None:
             agent._end_sessions("exit")
 
 
-_LIMITS = ("max_rounds", "max_calls_per_turn", "max_repeated_calls", "max_hook_loops", "max_seconds")
-_FIXED = frozenset({"model", "hooks", "system", "name", "tools", "cwd", "session", "max_parallel"})
-_FREE = frozenset({"approver", "approval_timeout", "_limits", "_configs", "_runs", "_begun"})
+_LIMITS = (
+    "max_rounds", "max_calls_per_turn", "max_repeated_calls", "max_hook_loops", "max_seconds", "max_tokens", "max_cost",
+)  # fmt: skip
+_FIXED = frozenset(
+    {"model", "hooks", "system", "name", "tools", "cwd", "session", "max_parallel", "output_type", "prices"}
+)
+_FREE = frozenset(
+    {"approver", "approval_timeout", "description", "_kind", "_parent", "_limits", "_configs", "_runs", "_begun"}
+)
 
 
 class Agent:
@@ -139,6 +67,9 @@ class Agent:
         tools: what it can call: functions with `tool`, plain functions, or `workspace_tools(...)`.
         hooks: the chain that watches over it.
         system: the system prompt.
+        output_type: a type that the answer has: a pydantic model, a dataclass, or any type that pydantic understands.
+            The model is told its JSON Schema; an answer that does not fit is sent back once. ``result.output`` is the
+            value.
         name: the agent's name in events.
         session: where its conversation is kept; in memory by default. A path opens or makes a session there.
         approver: asked when a hook or rule says ask: takes an `ApprovalRequest`, returns ``True``, ``"always"`` (by the
@@ -152,6 +83,11 @@ class Agent:
         max_repeated_calls: the same call so many times in a row ends the turn; ``None`` for no limit.
         max_hook_loops: how often hooks may send a turn back.
         max_seconds: the time of a turn.
+        max_tokens: tokens of all requests of a turn, input and output, those of agents called as tools included.
+        max_cost: money of a turn, by ``prices``.
+        prices: what a million tokens cost, in any unit of money: ``{"input": 2.0, "output": 8.0, "cached": 0.5,
+            "cache_write": 2.5}``. What is not given costs nothing.
+        description: what the agent is for, for agents that call it as a tool.
         max_parallel: how many calls run side by side.
 
     Example:
@@ -185,7 +121,12 @@ class Agent:
         max_repeated_calls: int | None = 3,
         max_hook_loops: int = 8,
         max_seconds: float | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        prices: Mapping[str, float] | None = None,
         max_parallel: int = 8,
+        output_type: Any = None,
+        description: str = "",
     ) -> None:
         if not isinstance(model, (Scripted, FunctionModel, ServerModel)):
             if not callable(model):
@@ -211,9 +152,17 @@ class Agent:
         _check_seconds("approval_timeout", approval_timeout)
         if max_seconds is not None:
             _check_seconds("max_seconds", max_seconds)
+        if max_tokens is not None:
+            _check_number("max_tokens", max_tokens)
+        if max_cost is not None and not prices:
+            raise ValueError("max_cost needs prices=, such as prices={'input': 2.0, 'output': 8.0} per million tokens")
         self.model = model
         self.hooks = hooks
         self.system = well_formed(system)
+        self.description = well_formed(description)
+        self.output_type = None if output_type is None else OutputType(output_type)
+        self.prices = dict(prices or {})
+        self._kind, self._parent = "main", None
         self.name = well_formed(name)
         self.approver = approver
         self.approval_timeout = approval_timeout
@@ -227,6 +176,8 @@ class Agent:
             "repeated_call": max_repeated_calls,
             "max_hook_loops": max_hook_loops,
             "max_seconds": max_seconds,
+            "max_tokens": max_tokens,
+            "max_cost": max_cost,
         }
         self._configs: dict[str, _native.TurnConfig] = {}
         self._runs = Runs()
@@ -258,9 +209,65 @@ class Agent:
             ModelError: when the model fails for good; its ``result`` is what was done until then.
             asyncio.CancelledError: when the task is cancelled; the history is consistent all the same.
         """
+        return await self._run(text, session)
+
+    async def _run(self, text: str | None, session: Session | None) -> RunResult:
         _aio._refuse_foreign_loop()
         with self._work(text, session) as work:
             return self._check(await drive(work), work)
+
+    async def resume(self, *, session: Session | None = None) -> RunResult:
+        """Goes on where a turn was left: after a process that ended in the middle, a limit, a cancellation or a model
+        that failed. Calls that were running then have a result that says so; they are not run again.
+
+        Raises:
+            SessionError: when there is nothing to go on with.
+            SessionBusy, ModelError: as `run`.
+
+        Example:
+            >>> import hookwright as hw
+            >>> agent = hw.Agent(hw.Scripted([hw.ModelError("the server is down"), "hello again"]))
+            >>> try:
+            ...     agent.run_sync("hi")
+            ... except hw.ModelError as error:
+            ...     print(error)
+            the server is down
+            >>> agent.resume_sync().text
+            'hello again'
+        """
+        self._check_resumable(session)
+        return await self._run(None, session)
+
+    def resume_sync(self, *, session: Session | None = None) -> RunResult:
+        """The same on the calling thread, as `run_sync`."""
+        self._check_resumable(session)
+        return self._run_sync(None, session)
+
+    def _check_resumable(self, session: Session | None) -> None:
+        messages = (session or self.session).messages
+        if not messages or (messages[-1].role == "assistant" and not messages[-1].tool_calls):
+            said = "the last turn has its answer" if messages else "nothing was said yet"
+            raise SessionError(f"there is nothing to resume: {said}", hint="say something: agent.run('...')")
+
+    def as_tool(self, name: str | None = None, description: str | None = None) -> Tool[..., Any]:
+        """This agent as a tool of another one, with one argument: the task. Each call is a conversation of its own.
+
+        The hooks, gates, mode and approver of the agent that calls it hold for it as well, beside its own; events tell
+        it as an agent of kind ``"sub"`` with its parent's name. What it uses counts for the limits of its parent.
+
+        Args:
+            name: the tool's name; the agent's by default.
+            description: what the model reads about it; the agent's own by default.
+
+        Example:
+            >>> import hookwright as hw
+            >>> reader = hw.Agent(hw.Scripted(["There are 3 files."]), name="reader")
+            >>> script = [hw.ToolCall("reader", {"task": "count the files"}), "3 files."]
+            >>> result = hw.Agent(hw.Scripted(script), tools=[reader.as_tool()]).run_sync("how many files?")
+            >>> result.tool_calls[0].result
+            'There are 3 files.'
+        """
+        return as_tool(self, name, description)
 
     def run_sync(self, text: str, *, session: Session | None = None) -> RunResult:
         """Runs one turn on the calling thread; inside a running event loop, on a thread of its own.
@@ -270,6 +277,9 @@ class Agent:
             ModelError: when the model fails for good.
             KeyboardInterrupt: on Ctrl-C; the history is consistent all the same.
         """
+        return self._run_sync(text, session)
+
+    def _run_sync(self, text: str | None, session: Session | None) -> RunResult:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -406,24 +416,31 @@ class Agent:
         if config is None:
             config = _native.TurnConfig(
                 name=self.name,
-                kind="main",
-                parent=None,
+                kind=self._kind,
+                parent=self._parent,
                 model=self.model.name,
-                system=self.system,
+                system=self._prompt(),
                 tools=[described(entry) for entry in self.tools],
                 chain=self.hooks,
                 session=session,
                 cwd=self.cwd,
                 limits=self._limits,
+                prices=self.prices,
+                checks_output=self.output_type is not None,
                 script=self.model.native if isinstance(self.model, Scripted) else None,
             )
             if session is self.session:
                 self._configs[session.id] = config
         return config
 
+    def _prompt(self) -> str:
+        if self.output_type is None:
+            return self.system
+        return f"{self.system}\n\n{self.output_type.instruction}" if self.system else self.output_type.instruction
+
     def _work(
         self,
-        text: str,
+        text: str | None,
         session: Session | None,
         *,
         watched: bool = False,
@@ -431,7 +448,7 @@ class Agent:
         detached: bool = False,
         sender: str | None = None,
     ) -> Work:
-        if not isinstance(text, str):
+        if text is not None and not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
         session = session if session is not None else self.session
         if not isinstance(session, Session):
@@ -441,8 +458,14 @@ class Agent:
             source = session.source
             self._begun.add(session)
             _open_agents.add(self)
-        text = well_formed(text)
-        turn = self._config(session).begin(text, watched=watched, hold_text=hold_text, source=source, sender=sender)
+        turn = self._config(session).begin(
+            "" if text is None else well_formed(text),
+            watched=watched,
+            hold_text=hold_text,
+            source=source,
+            sender=sender,
+            resumed=text is None,
+        )
         return Work(self, turn, Running(turn, detached=detached), session)
 
     def _check(self, result: RunResult | None, work: Work) -> RunResult:
@@ -462,6 +485,8 @@ class Agent:
                 attempts=failure.get("attempts", 1),
                 partial=result.partial,
             ) from work.model_error
+        if work.output is not None and result.status == "success":
+            result._set_output(work.output[0])
         return result
 
     def _approval_request(

@@ -412,6 +412,12 @@ class HookChain(_native.HookChain):
         other._loaded = self._loaded.copy()
         return other
 
+    def _with(self, other: HookChain, name: str) -> HookChain:
+        """A chain with the hooks of both; those of ``other`` whose names are taken get ``name`` behind them."""
+        both = self.copy()
+        both._copy_from(other, name)
+        return both
+
     @property
     def hooks(self) -> list[HookInfo]:
         """The hooks in the order in which they run."""

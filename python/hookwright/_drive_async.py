@@ -151,6 +151,8 @@ async def _perform(work: Work, kind: str, payload: Any) -> Any:
             work.model_error = failed.error
             return turn.failed(failed.error, False)
         return turn.reply(reply, False) if ended else turn.out_of_time(False)
+    if kind == "check":
+        return turn.checked(work.check_output(payload), False)
     answer, why = await _approve(work, *payload)
     return turn.approval(answer, why, False)
 

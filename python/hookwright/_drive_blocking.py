@@ -70,6 +70,8 @@ def _perform(work: Work, kind: str, payload: Any) -> Callable[[], Any]:
             work.model_error = failed.error
             return functools.partial(turn.failed, failed.error, True)
         return functools.partial(turn.reply, reply, True) if ended else functools.partial(turn.out_of_time, True)
+    if kind == "check":
+        return functools.partial(turn.checked, work.check_output(payload), True)
     answer, why = _approve(work, *payload)
     return functools.partial(turn.approval, answer, why, True)
 

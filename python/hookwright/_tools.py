@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import WRAPPER_ASSIGNMENTS
 from pathlib import Path
 from types import FrameType
@@ -50,6 +50,8 @@ class Context:
     call_id: str | None = None
     cwd: Path | None = None
     reading: bool = False
+    #: The turn that the call is part of, for agents as tools.
+    _work: Any = field(default=None, repr=False, compare=False)
 
 
 class Tool(Generic[P, R]):

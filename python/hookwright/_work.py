@@ -36,6 +36,8 @@ class Work:
         self.model_error: BaseException | None = None
         #: The request to a server that is under way.
         self.model_call: _native.ModelCall | None = None
+        #: The answer as a value of the agent's output type, in a tuple; ``None`` while there is none.
+        self.output: tuple[Any] | None = None
         seconds = agent._limits["max_seconds"]
         self.end = None if seconds is None else time.monotonic() + seconds
 
@@ -63,7 +65,16 @@ class Work:
             call_id=call_id,
             cwd=self.cwd,
             reading=reading,
+            _work=self,
         )
+
+    def check_output(self, text: str) -> str | None:
+        """What is wrong with an answer that has to have a type."""
+        assert self.agent.output_type is not None
+        value, problem = self.agent.output_type.read(text)
+        if problem is None:
+            self.output = (value,)
+        return problem
 
     def seconds(self, seconds: float | None = None) -> float | None:
         """How long something may take that has ``seconds`` of its own: no longer than the turn."""

@@ -23,7 +23,9 @@ use super::server_model::ModelCall;
 use super::session::PySession;
 use super::tool::{Called, PyWorkspaceTool, from_exception, timed_out, to_exception};
 use crate::agent::Limits;
-use crate::agent::turn::{Answer, Approval, CallAnswer, Effect, Step, Turn, TurnConfig, TurnInput, TurnTool};
+use crate::agent::turn::{
+    Answer, Approval, CallAnswer, Effect, Prices, Spent, Step, Turn, TurnConfig, TurnInput, TurnTool,
+};
 use crate::hook::{AgentIdentity, AgentKind};
 use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
 use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolContext, ToolError, ToolErrorCode};
@@ -42,7 +44,9 @@ impl PyTurnConfig {
     /// declared effect (a name, a function of the arguments, or `None`) and the directory that relative paths are taken
     /// from.
     #[new]
-    #[pyo3(signature = (*, name, kind, parent, model, system, tools, chain, session, cwd, limits, script))]
+    #[pyo3(signature = (
+        *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, checks_output, script
+    ))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn new(
         name: String,
@@ -55,12 +59,16 @@ impl PyTurnConfig {
         session: Bound<'_, PySession>,
         cwd: Option<PathBuf>,
         limits: Bound<'_, PyDict>,
+        prices: Bound<'_, PyDict>,
+        checks_output: bool,
         script: Option<Bound<'_, PyScript>>,
     ) -> PyResult<Self> {
         let kind: AgentKind =
             serde_json::from_value(kind.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let limits: Limits = serde_json::from_value(to_json(&limits)?)
             .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
+        let prices: Prices = serde_json::from_value(to_json(&prices)?)
+            .map_err(|error| PyValueError::new_err(format!("prices: {error}")))?;
         let tool = |(name, description, schema, parallel, json, effect, root): Described<'_>| {
             let schema = Arc::new(to_json(&schema)?);
             let mut tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
@@ -82,6 +90,8 @@ impl PyTurnConfig {
             session,
             cwd,
             limits,
+            prices,
+            checks_output,
             now: Instant::now,
         };
         Ok(PyTurnConfig {
@@ -105,7 +115,8 @@ impl PyTurnConfig {
     /// The turn that begins with `text`. `watched`: whether anybody will ask for its events; `hold_text`: whether text
     /// is told only when hooks have seen the whole reply. `source`: how the session
     /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.
-    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None, sender=None))]
+    /// `resumed`: the turn goes on where an earlier one was left, and `text` is not said.
+    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None, sender=None, resumed=false))]
     fn begin(
         slf: Bound<'_, Self>,
         text: String,
@@ -113,8 +124,9 @@ impl PyTurnConfig {
         hold_text: bool,
         source: Option<String>,
         sender: Option<String>,
+        resumed: bool,
     ) -> PyTurn {
-        let input = TurnInput { text, sender, streamed: watched, hold_text, session_source: source };
+        let input = TurnInput { text, sender, streamed: watched, hold_text, resumed, session_source: source };
         let turn = Turn::new(slf.get().config.clone(), input);
         PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }
@@ -200,7 +212,7 @@ impl PyTurn {
             let step = self.turn().resume(answer.take());
             let Some(step) = step else { return Err(PyRuntimeError::new_err("this turn is over")) };
             let effect = match step {
-                Step::Done(result) => return step_of(py, "done", PyRunResult(*result)),
+                Step::Done(result) => return step_of(py, "done", PyRunResult::new(*result)),
                 Step::Effect(effect) => effect,
             };
             if self.cancel.swap(false, Ordering::Relaxed) {
@@ -232,6 +244,7 @@ impl PyTurn {
                     let calls = calls.iter().map(call).collect::<PyResult<Vec<_>>>()?;
                     return step_of(py, "calls", calls);
                 }
+                Effect::Check(text) => return step_of(py, "check", text),
                 Effect::Approve(request) => {
                     let call = super::message::PyToolCall(request.call);
                     return step_of(py, "approve", (Bound::new(py, call)?, request.reason, request.suggested_rule));
@@ -351,6 +364,17 @@ impl PyTurn {
             _ => Approval::NoAnswer,
         };
         self.advance(py, Some(Answer::Approval(approval)), blocking)
+    }
+
+    /// What is wrong with an answer that has to have a type.
+    fn checked<'py>(&self, py: Python<'py>, problem: Option<String>, blocking: bool) -> PyResult<Bound<'py, PyTuple>> {
+        self.advance(py, Some(Answer::Checked(problem)), blocking)
+    }
+
+    /// Adds what an agent used that this one called as a tool.
+    fn add_spent(&self, result: Bound<'_, PyRunResult>) {
+        let result = &result.get().result;
+        self.turn().add_spent(Spent { usage: result.usage, cost: result.cost });
     }
 
     /// The time was used up while the model was asked.

@@ -410,14 +410,21 @@ impl PyHookChain {
         self.chain.restore(snapshot.0.clone());
     }
 
-    /// Adds copies of another chain's hooks.
-    fn _copy_from(&self, py: Python<'_>, other: &PyHookChain) -> PyResult<()> {
+    /// Adds copies of the hooks of another chain. `apart`: what is put behind a name that is there already.
+    #[pyo3(signature = (other, apart=None))]
+    fn _copy_from(&self, py: Python<'_>, other: &PyHookChain, apart: Option<&str>) -> PyResult<()> {
         for entry in other.chain.snapshot().entries() {
             let hook: Arc<dyn crate::hook::Hook> = match entry.hook.as_any().downcast_ref::<PythonHook>() {
                 Some(hook) => Arc::new(hook.duplicate(py)),
                 None => entry.hook.clone(),
             };
-            self.chain.add(HookMeta::clone(&entry.meta), hook, false).map_err(|error| error.into_python(py))?;
+            let mut meta = HookMeta::clone(&entry.meta);
+            if let Some(apart) = apart
+                && self.chain.snapshot().entries().iter().any(|other| other.meta.name == meta.name)
+            {
+                meta.name = format!("{} ({apart})", meta.name).into();
+            }
+            self.chain.add(meta, hook, false).map_err(|error| error.into_python(py))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 use serde_json::{Value, json};
 
@@ -13,7 +14,10 @@ use crate::hook::outcome::milliseconds;
 
 /// What came of a run.
 #[pyclass(frozen, name = "RunResult", module = "hookwright")]
-pub struct PyRunResult(pub TurnResult);
+pub struct PyRunResult {
+    pub result: TurnResult,
+    output: PyOnceLock<Py<PyAny>>,
+}
 
 fn call_json(call: &CallRecord) -> Value {
     json!({
@@ -23,8 +27,12 @@ fn call_json(call: &CallRecord) -> Value {
 }
 
 impl PyRunResult {
+    pub fn new(result: TurnResult) -> Self {
+        PyRunResult { result, output: PyOnceLock::new() }
+    }
+
     fn reason_text(&self) -> Option<String> {
-        match &self.0.ending {
+        match &self.result.ending {
             Ending::Success => None,
             Ending::Stopped { reason, .. } => Some(reason.clone()),
             Ending::Limit(reached) => Some(reached.to_string()),
@@ -36,7 +44,7 @@ impl PyRunResult {
 
     /// The run as data: what the notebook view and records are made from.
     fn summary(&self) -> Value {
-        let steps = self.0.messages.iter().map(|message| {
+        let steps = self.result.messages.iter().map(|message| {
             json!({
                 "kind": "message", "role": message.role.as_str(), "text": message.text(),
                 "calls": message.tool_calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(),
@@ -44,16 +52,17 @@ impl PyRunResult {
             })
         });
         json!({
-            "status": self.0.ending.status(),
+            "status": self.result.ending.status(),
             "reason": self.reason_text(),
-            "text": self.0.text,
-            "turn_id": self.0.turn_id,
-            "rounds": self.0.rounds,
-            "usage": self.0.usage,
-            "ms": milliseconds(self.0.elapsed),
+            "text": self.result.text,
+            "turn_id": self.result.turn_id,
+            "rounds": self.result.rounds,
+            "usage": self.result.usage,
+            "cost": self.result.cost,
+            "ms": milliseconds(self.result.elapsed),
             "messages": steps.collect::<Vec<_>>(),
-            "tool_calls": self.0.calls.iter().map(call_json).collect::<Vec<_>>(),
-            "trace": self.0.trace.iter().map(|outcome| {
+            "tool_calls": self.result.calls.iter().map(call_json).collect::<Vec<_>>(),
+            "trace": self.result.trace.iter().map(|outcome| {
                 let mut summary = outcome.summary();
                 if let Some(map) = summary.as_object_mut() {
                     map.shift_insert(0, "event".into(), outcome.event().as_str().into());
@@ -69,7 +78,7 @@ impl PyRunResult {
     /// ``"success"``, ``"stopped"``, ``"limit"``, ``"error"`` or ``"cancelled"``.
     #[getter]
     fn status(&self) -> &'static str {
-        self.0.ending.status()
+        self.result.ending.status()
     }
 
     /// Why it did not end with success.
@@ -81,7 +90,7 @@ impl PyRunResult {
     /// The hook that stopped it.
     #[getter]
     fn stopped_by(&self) -> Option<&str> {
-        match &self.0.ending {
+        match &self.result.ending {
             Ending::Stopped { by, .. } => by.as_deref(),
             _ => None,
         }
@@ -90,7 +99,7 @@ impl PyRunResult {
     /// Which limit was reached: ``"rounds"``, ``"calls"``, ``"repeated_call"``, ``"hook_loop"``, …
     #[getter]
     fn limit(&self) -> Option<&'static str> {
-        match &self.0.ending {
+        match &self.result.ending {
             Ending::Limit(reached) => Some(reached.limit.as_str()),
             _ => None,
         }
@@ -99,7 +108,7 @@ impl PyRunResult {
     /// The kind of the model's failure, or ``"session"``.
     #[getter]
     fn error_kind(&self) -> Option<&'static str> {
-        match &self.0.ending {
+        match &self.result.ending {
             Ending::Failed(failure) => Some(failure.kind.as_str()),
             Ending::Session(error) => Some(if error.is_busy() { "session_busy" } else { "session" }),
             _ => None,
@@ -109,43 +118,43 @@ impl PyRunResult {
     /// The model's last words.
     #[getter]
     fn text(&self) -> &str {
-        &self.0.text
+        &self.result.text
     }
 
     /// The turn's id within its session.
     #[getter]
     fn turn_id(&self) -> &str {
-        &self.0.turn_id
+        &self.result.turn_id
     }
 
     /// The messages that this run added.
     #[getter]
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        to_list(py, self.0.messages.iter().cloned())
+        to_list(py, self.result.messages.iter().cloned())
     }
 
     /// The tokens that were used.
     #[getter]
     fn usage(&self) -> PyUsage {
-        PyUsage(self.0.usage)
+        PyUsage(self.result.usage)
     }
 
     /// How many requests were made to the model.
     #[getter]
     fn rounds(&self) -> u32 {
-        self.0.rounds
+        self.result.rounds
     }
 
     /// How often requests that had failed were made again.
     #[getter]
     fn retries(&self) -> u32 {
-        self.0.retries
+        self.result.retries
     }
 
     /// The model's failure as data: kind, status, message, attempts; ``None`` if that is not how it ended.
     #[getter]
     fn failure<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Ending::Failed(failure) = &self.0.ending else { return Ok(None) };
+        let Ending::Failed(failure) = &self.result.ending else { return Ok(None) };
         let value = serde_json::to_value(failure).unwrap_or_default();
         to_python(py, &value).map(Some)
     }
@@ -153,33 +162,49 @@ impl PyRunResult {
     /// What had come in of a reply that ended early.
     #[getter]
     fn partial(&self) -> Option<super::model::PyReply> {
-        let Ending::Failed(failure) = &self.0.ending else { return None };
+        let Ending::Failed(failure) = &self.result.ending else { return None };
         failure.partial.as_ref().map(|reply| super::model::PyReply(reply.as_ref().clone()))
+    }
+
+    /// What the tokens cost, in the unit of the agent's prices.
+    #[getter]
+    fn cost(&self) -> f64 {
+        self.result.cost
+    }
+
+    /// The answer as a value of the agent's output type; ``None`` without one, or if there is no answer.
+    #[getter]
+    fn output(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.output.get(py).map(|output| output.clone_ref(py))
+    }
+
+    fn _set_output(&self, py: Python<'_>, output: Py<PyAny>) {
+        let _ = self.output.set(py, output);
     }
 
     /// The tool calls in order: what they were called with, what the model was told, why they failed.
     #[getter]
     fn tool_calls(&self) -> Vec<PyToolRun> {
-        self.0.calls.iter().cloned().map(PyToolRun).collect()
+        self.result.calls.iter().cloned().map(PyToolRun).collect()
     }
 
     /// Every event to which somebody listened, with its outcome.
     #[getter]
     fn trace(&self) -> Vec<PyOutcome> {
-        self.0.trace.iter().map(|outcome| PyOutcome::from_outcome(outcome.as_ref().clone())).collect()
+        self.result.trace.iter().map(|outcome| PyOutcome::from_outcome(outcome.as_ref().clone())).collect()
     }
 
     /// What hooks had to say to the user: ``(hook, text)`` pairs in order.
     #[getter]
     fn notices(&self) -> Vec<(String, String)> {
-        let notices = self.0.trace.iter().flat_map(|outcome| &outcome.system_messages);
+        let notices = self.result.trace.iter().flat_map(|outcome| &outcome.system_messages);
         notices.map(|notice| (notice.hook.to_string(), notice.text.clone())).collect()
     }
 
     /// How long it took, in milliseconds.
     #[getter]
     fn ms(&self) -> f64 {
-        milliseconds(self.0.elapsed)
+        milliseconds(self.result.elapsed)
     }
 
     /// The run as ordinary data.
@@ -192,11 +217,11 @@ impl PyRunResult {
             self.reason_text().map(|reason| format!(": {}", super::text::cut(&reason, 120))).unwrap_or_default();
         format!(
             "<RunResult {}{reason}; {:?}; {} rounds, {} tool calls, {:.1} ms>",
-            self.0.ending.status(),
-            super::text::cut(&self.0.text, 100),
-            self.0.rounds,
-            self.0.calls.len(),
-            milliseconds(self.0.elapsed)
+            self.result.ending.status(),
+            super::text::cut(&self.result.text, 100),
+            self.result.rounds,
+            self.result.calls.len(),
+            milliseconds(self.result.elapsed)
         )
     }
 

@@ -244,6 +244,8 @@ impl Run {
             Answer::Calls { answers, cancelled } => (answers, cancelled),
             _ => (Vec::new(), true),
         };
+        let spent = self.port.take_spent();
+        self.counters.add_usage(spent.usage, spent.cost);
         let mut answers = answers.into_iter();
         for index in positions {
             batch.states[index] = match answers.next().flatten() {

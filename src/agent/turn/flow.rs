@@ -12,7 +12,7 @@ use crate::agent::limits::{LimitReached, TurnCounters};
 use crate::hook::{Action, Event, Field, HostHandle, Outcome, Payload, Scope};
 use crate::message::{Content, History, Message};
 use crate::model::with_context;
-use crate::model::{Reply, Request, StreamEvent, ToolDescription};
+use crate::model::{FailureKind, ModelFailure, Reply, Request, StreamEvent, ToolDescription};
 
 /// How long hooks may still take once a run was cancelled.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -40,6 +40,8 @@ pub(super) struct Run {
     told: bool,
     /// How often requests were made again.
     retries: u32,
+    /// Whether the model was asked to mend an answer without the right type.
+    answer_sent_back: bool,
 }
 
 /// Runs a turn to its end.
@@ -71,6 +73,7 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         hold_text: input.hold_text,
         told: false,
         retries: 0,
+        answer_sent_back: false,
     };
     let ending = match run.config.session.begin_turn() {
         Err(error) => return run.result(Ending::Session(Arc::new(error))),
@@ -91,7 +94,13 @@ impl Run {
             })
             .await?;
         }
-        self.send(input).await?;
+        if input.resumed {
+            // Nothing is said: the conversation goes on with what stands at its end.
+            let text = Payload::from("");
+            self.notify(Event::TurnStart, |_| vec![(Field::UserInput, text.clone())]).await?;
+        } else {
+            self.send(input).await?;
+        }
         self.prompt = self.build_prompt().await?;
         loop {
             self.check_limits().await?;
@@ -233,7 +242,7 @@ impl Run {
         };
         match answer {
             Ok(reply) => {
-                self.counters.add_usage(reply.usage, 0.0);
+                self.counters.add_usage(reply.usage, self.config.prices.cost(reply.usage));
                 Ok(reply)
             }
             Err(failure) => {
@@ -331,7 +340,10 @@ impl Run {
         }
         if batch.is_empty() {
             self.append(batch.into_message())?;
-            return self.stop().await;
+            return match self.check_output().await? {
+                Some(problem) => self.send_back_answer(&problem).await.map(|()| false),
+                None => self.stop().await,
+            };
         }
         match self.run_batch(&mut batch).await {
             Ok(()) => Ok(false),
@@ -340,6 +352,27 @@ impl Run {
                 Err(ending)
             }
         }
+    }
+
+    /// What is wrong with an answer that has to have a type.
+    async fn check_output(&mut self) -> Result<Option<String>, Ending> {
+        if !self.config.checks_output {
+            return Ok(None);
+        }
+        match self.port.perform(Effect::Check(self.text.clone())).await {
+            Answer::Checked(problem) => Ok(problem),
+            _ => Err(self.cancel()),
+        }
+    }
+
+    /// The model may mend its answer once.
+    async fn send_back_answer(&mut self, problem: &str) -> Result<(), Ending> {
+        if std::mem::replace(&mut self.answer_sent_back, true) {
+            let message = format!("the answer does not have the type that was asked for, twice: {problem}");
+            return Err(Ending::Failed(ModelFailure::new(FailureKind::InvalidReply, message)));
+        }
+        let text = format!("Your answer cannot be used: {problem}\nAnswer again, with the JSON and nothing else.");
+        self.append(Message::user(text).from_sender("hookwright"))
     }
 
     /// The model is about to end its turn. Returns whether it may.
@@ -468,6 +501,7 @@ impl Run {
             text: self.text,
             messages: self.messages,
             usage: self.counters.usage(),
+            cost: self.counters.cost(),
             rounds: self.counters.rounds(),
             retries: self.retries,
             calls: self.calls,

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::flow;
 use super::{RunEvent, TurnConfig, TurnInput, TurnResult};
 use crate::hook::{Dispatch, Outcome};
-use crate::message::ToolCall;
+use crate::message::{ToolCall, Usage};
 use crate::model::{ModelFailure, Reply, Request, StreamEvent};
 use crate::tool::ToolError;
 
@@ -85,6 +85,8 @@ pub enum Effect {
     MoreOfModel,
     /// Run these calls, side by side where they allow it. Answer: [`Answer::Calls`], in the same order.
     Calls(Vec<CallToRun>),
+    /// Say what is wrong with the answer of an agent whose answers have a type. Answer: [`Answer::Checked`].
+    Check(String),
     /// Ask the approver. Answer: [`Answer::Approval`].
     Approve(Box<ApprovalRequest>),
 }
@@ -104,6 +106,8 @@ pub enum Answer {
         /// Whether the run is to end.
         cancelled: bool,
     },
+    /// What is wrong with the answer, in words for the model; `None` if nothing is.
+    Checked(Option<String>),
     /// What the approver said.
     Approval(Approval),
     /// The turn's time was used up while this effect was under way.
@@ -126,6 +130,17 @@ struct Exchange {
     answer: Option<Answer>,
     events: Vec<RunEvent>,
     watched: bool,
+    /// What agents used that this one called as tools, since the last time this was asked.
+    spent: Spent,
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// The tokens.
+    pub usage: Usage,
+    /// The money, in the unit of the price table.
+    pub cost: f64,
 }
 
 /// The turn's end of the exchange.
@@ -145,6 +160,11 @@ impl Port {
             None => Poll::Pending,
         })
         .await
+    }
+
+    /// What agents used that this one called as tools.
+    pub(super) fn take_spent(&self) -> Spent {
+        std::mem::take(&mut self.lock().spent)
     }
 
     /// Tells whoever watches the run, if anybody does.
@@ -182,6 +202,13 @@ impl Turn {
             }
             Poll::Pending => self.exchange.lock().effect.take().map(Step::Effect),
         }
+    }
+
+    /// Adds what an agent used that this one called as a tool: it counts for the limits and the sum of this turn.
+    pub fn add_spent(&self, spent: Spent) {
+        let total = &mut self.exchange.lock().spent;
+        total.usage += spent.usage;
+        total.cost += spent.cost;
     }
 
     /// What has happened since the last time this was asked.

@@ -8,6 +8,7 @@ mod flow;
 mod history;
 mod machine;
 mod permission;
+mod price;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 pub use self::history::HistoryPayload;
-pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Step, Turn};
+pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Spent, Step, Turn};
+pub use self::price::Prices;
 use super::limits::{LimitReached, Limits};
 use super::session::{Session, SessionError};
 use crate::hook::{AgentIdentity, HookChain, Host, Outcome};
@@ -74,6 +76,10 @@ pub struct TurnConfig {
     pub cwd: PathBuf,
     /// The limits of a turn.
     pub limits: Limits,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// Whether the answer has a type, so that it has to be checked.
+    pub checks_output: bool,
     /// What the clock says; a simulation brings its own.
     pub now: fn() -> Instant,
 }
@@ -111,6 +117,8 @@ pub struct TurnInput {
     pub streamed: bool,
     /// Whether text is told only when hooks have seen the whole reply.
     pub hold_text: bool,
+    /// Whether the turn goes on where an earlier one was left, without anything said by the user.
+    pub resumed: bool,
     /// How the session came to be, if this is its first turn here: `new`, `resumed` or `forked`.
     pub session_source: Option<String>,
 }
@@ -184,6 +192,8 @@ pub struct TurnResult {
     pub messages: Vec<Arc<Message>>,
     /// The tokens that were used.
     pub usage: Usage,
+    /// What they cost, in the unit of the price table.
+    pub cost: f64,
     /// How many requests were made to the model.
     pub rounds: u32,
     /// How often requests that had failed were made again.

@@ -36,6 +36,8 @@ fn config(chain: HookChain) -> TurnConfig {
         session: Arc::new(Session::in_memory(SessionOptions::default())),
         cwd: PathBuf::from("/"),
         limits: Limits::default(),
+        prices: Prices::default(),
+        checks_output: false,
         now: Instant::now,
     }
 }
@@ -101,6 +103,7 @@ impl World {
                 Answer::Outcome(Box::new(chain.run(*dispatch).expect("nothing interrupts")))
             }
             Effect::Model { request, .. } => Answer::Reply(Box::new(self.model.answer(&request))),
+            Effect::Check(_) => unreachable!("answers have no type here"),
             Effect::MoreOfModel => unreachable!("nothing is told in pieces here"),
             Effect::Approve(_) => Answer::Approval(self.approval.clone()),
             Effect::Calls(calls) => {
