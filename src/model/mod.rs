@@ -5,9 +5,14 @@
 //! [`Scripted`] and [`Replay`] answer without a server.
 
 pub mod anthropic;
+mod arguments;
+mod call_id;
 mod cassette;
+mod dialect;
+mod exchange;
 mod failure;
 mod fence;
+mod http;
 mod key;
 pub mod openai;
 mod profile;
@@ -16,17 +21,19 @@ mod retry;
 mod scripted;
 mod server;
 pub mod sse;
+mod trouble;
 mod watch;
 
 use std::sync::Arc;
 
 pub use anthropic::Anthropic;
-pub use cassette::{CassetteError, Recorder, Replay, Tape};
+pub use call_id::{CallIds, Characters};
+pub use cassette::{CassetteError, Exchange, Recorder, Replay, Tape};
 pub use failure::{FailureKind, ModelFailure};
 pub use fence::{context_message, with_context};
 pub use key::Key;
 pub use openai::OpenAi;
-pub use profile::{Profile, UnknownProfile};
+pub use profile::{DefaultMaxTokens, NoContent, Profile, ReasoningScope, Refused, UnknownProfile};
 pub use request::{Reply, Request, StopReason, ToolDescription};
 pub use retry::{RetryPolicy, RetryRule};
 pub use scripted::{Scripted, Step};
@@ -55,7 +62,7 @@ pub trait Model: Send + Sync {
 
     /// Answers `request`, telling `watch` what comes in.
     fn stream(&self, request: Arc<Request>, watch: Watch) -> BoxFuture<Result<Reply, ModelFailure>> {
-        self.ask(request, Ask { stream: Some(true), watch: Some(watch) })
+        self.ask(request, Ask { stream: Some(true), watch: Some(watch), retries_only: false })
     }
 
     /// Answers at once if that takes no waiting; `None` means that [`complete`](Model::complete) has to be asked.

@@ -25,7 +25,7 @@ fn programs(parser: &mut Parser, text: &str) -> Option<BTreeSet<String>> {
         if node.kind() == "command_name" && is_plain(node) {
             found.insert(text[node.byte_range()].to_owned());
         }
-        open.extend((0..node.child_count()).filter_map(|index| node.child(index as u32)));
+        open.extend((0..node.child_count()).filter_map(|index| node.child(index)));
     }
     Some(found)
 }
