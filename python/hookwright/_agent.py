@@ -320,6 +320,11 @@ class Agent:
         """
         return RunStream(self, text, session, hold_text)
 
+    def resume_stream(self, *, session: Session | None = None) -> RunStream:
+        """`resume`, telling what happens as `stream` does."""
+        self._check_resumable(session)
+        return RunStream(self, None, session)
+
     def cancel(self) -> None:
         """Ends every run of this agent that is going on; each returns a result with status ``"cancelled"``."""
         self._runs.cancel()

@@ -448,6 +448,7 @@ class HookChain(_native.HookChain):
         user: bool = True,
         trust: bool | None = None,
         strict: bool = True,
+        file: str | os.PathLike[str] | None = None,
     ) -> LoadReport:
         """Loads the hooks of the configuration files, in the place of those that an earlier call loaded.
 
@@ -458,6 +459,7 @@ class HookChain(_native.HookChain):
                 and nothing is remembered; ``False`` leaves them out.
             strict: whether a mistake keeps everything from being loaded. If not, hooks without mistakes are loaded and
                 the problems are returned.
+            file: one more configuration file, wherever it is. To name it is to trust it.
 
         Raises:
             ConfigError: with every mistake in `problems`; the chain is as it was.
@@ -470,7 +472,7 @@ class HookChain(_native.HookChain):
             >>> hooks.load(user=False, trust=False)
             <LoadReport: 0 hooks from 0 files>
         """
-        return load(self, project, user, trust, strict)
+        return load(self, project, user, trust, strict, file)
 
     def record(self, path: str | os.PathLike[str], *, redact: Iterable[str] = ()) -> _native.Recording:
         """Begins to append every event and its outcome to a file, as a JSON line with secrets redacted.

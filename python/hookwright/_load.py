@@ -90,12 +90,14 @@ class Loaded:
         return Loaded(dict(self.functions), set(self.disabled), self.budget)
 
 
-def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict: bool) -> LoadReport:
+def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict: bool, file: Any = None) -> LoadReport:
     """See `HookChain.load`."""
     folder = Path.cwd() if project is None else Path(os.fspath(project))
     registered = [(hook.name, hook.source) for hook in chain.hooks if hook.name not in chain._loaded.functions]
     # First what the files say, then whether exactly that is trusted: what is changed in between is asked about.
-    configuration = _native.read_configuration(folder, user, trust is not False, registered)
+    configuration = _native.read_configuration(
+        folder, user, trust is not False, registered, None if file is None else Path(os.fspath(file)).absolute()
+    )
     refusal = None if trust or configuration.project is None else _refusal(configuration, configuration.project)
     problems = [ConfigProblem(*parts) for parts in configuration.problems]
     additions: list[tuple[_native.HookDefinition, tuple[Callable[..., Any], str] | None]] = []

@@ -13,7 +13,7 @@ use super::gate::PyGate;
 use crate::hook::config::trust::{ChangeKind, Trust, TrustError, TrustStore};
 use crate::hook::config::{
     ConfigEnv, Configuration, Fingerprint, HookAction, HookDefinition, Levels, Position, Problem, Registered, Source,
-    discover, fingerprint, gather,
+    discover, fingerprint, gather, load_file,
 };
 use crate::hook::{Exchange, Hook, HookKind, HookMeta, Isolation, Role, ShellHook};
 
@@ -153,18 +153,25 @@ impl PyConfiguration {
 }
 
 /// Reads the configuration that is in effect at `folder`. `registered`: the hooks that the program has, with their
-/// sources.
+/// sources. `file`: one more configuration file, wherever it is.
 #[pyfunction]
+#[pyo3(signature = (folder, user, project, registered, file=None))]
 pub fn read_configuration(
     folder: PathBuf,
     user: bool,
     project: bool,
     registered: Vec<(String, String)>,
+    file: Option<PathBuf>,
 ) -> PyResult<PyConfiguration> {
     check_folder(&folder)?;
     let registered: Vec<_> = registered.into_iter().map(|(name, source)| Registered { name, source }).collect();
     let levels = Levels { user, project };
-    Ok(PyConfiguration(gather(&folder, levels, &ConfigEnv::from_process(), &registered)))
+    let mut configuration = gather(&folder, levels, &ConfigEnv::from_process(), &registered);
+    if let Some(file) = file {
+        std::fs::metadata(&file).map_err(|error| os_error(error, &file))?;
+        configuration.loaded = configuration.loaded.combine(load_file(&file, crate::hook::Level::Session));
+    }
+    Ok(PyConfiguration(configuration))
 }
 
 fn check_folder(folder: &Path) -> PyResult<()> {

@@ -22,6 +22,7 @@ import click
 from ._errors import EXIT_USAGE, Group
 from ._gate import gate
 from ._hooks import hooks, trust
+from ._run import run, session
 
 __all__ = ["cli", "main"]
 
@@ -60,6 +61,8 @@ def demo(repo: Path | None) -> None:
 
 cli.add_command(gate)
 cli.add_command(hooks)
+cli.add_command(run)
+cli.add_command(session)
 cli.add_command(trust)
 
 
