@@ -61,7 +61,7 @@ pub struct Plan {
     pub parts: Vec<Vec<Arc<Message>>>,
     /// For each part what the model is asked, under [`SUMMARY_INSTRUCTIONS`].
     pub prompts: Vec<String>,
-    /// System messages and the task message.
+    /// System messages and the task message: they come first in the result, wherever they stood.
     pub head: Vec<Arc<Message>>,
     /// For each part the users' words that are kept.
     pub words: Vec<Vec<Arc<Message>>>,
