@@ -9,6 +9,7 @@
 //! - [`hook`]: the hook chain, which everything else is built on
 //! - [`gate`]: what a tool call may do; shell commands are parsed, not guessed
 //! - [`model`]: what models are asked and answer; a model that answers from a script
+//! - [`context`]: what of a conversation goes to the model: token counts, selection, compaction
 //! - [`agent`]: sessions, their transcripts, the limits of a turn
 //! - [`tool`]: what a model can call: the trait, arguments against their schema, the workspace tools
 //!
@@ -18,6 +19,7 @@
 compile_error!("hookwright runs on Linux and macOS: it starts and ends groups of processes");
 
 pub mod agent;
+pub mod context;
 pub mod gate;
 pub mod hook;
 pub mod message;

@@ -135,9 +135,18 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// Whether the call was let through because it only reads: commands run in the environment for reading.
     pub reading: bool,
+    /// The folder beside the transcript for what is too long to be shown whole. `None`: it is not saved.
+    pub results: Option<PathBuf>,
 }
 
 impl ToolContext {
+    /// The same with a folder for what is too long to be shown whole.
+    #[must_use]
+    pub fn saving_results_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.results = Some(folder.into());
+        self
+    }
+
     /// The same for a call that was let through because it only reads, or not.
     #[must_use]
     pub fn reading(mut self, reading: bool) -> Self {
@@ -147,7 +156,7 @@ impl ToolContext {
 
     /// A context for a session that works in `cwd`.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
-        Self { cwd: cwd.into(), reading: false }
+        Self { cwd: cwd.into(), reading: false, results: None }
     }
 }
 

@@ -63,10 +63,12 @@ fn the_options_say_which_tools_there_are() {
         let about = |tool: &Arc<dyn Tool>| (tool.spec().name.clone(), tool.spec().effect, tool.spec().parallel_safe);
         tools.iter().map(about).collect()
     };
-    let reading: Vec<_> = ["read_file", "grep", "glob"].map(|name| (name.to_owned(), Effect::Read, true)).into();
+    let reading: Vec<_> =
+        ["read_file", "list_dir", "grep", "glob"].map(|name| (name.to_owned(), Effect::Read, true)).into();
     assert_eq!(names(false, false), reading);
     let mut all = reading;
     all.push(("write_file".into(), Effect::Write, false));
+    all.push(("edit_file".into(), Effect::Write, false));
     all.push(("shell".into(), Effect::Execute, false));
     assert_eq!(names(true, true), all);
 }

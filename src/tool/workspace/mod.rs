@@ -4,11 +4,16 @@
 //! link, is denied. This guards against mistakes and against instructions hidden in what is read; a process that swaps
 //! links at the same time, or the `shell` tool, is not held by it.
 
+mod edit;
 mod glob;
 mod grep;
+mod list;
+mod lock;
 mod paths;
 mod pattern;
 mod read;
+mod saved;
+mod seen;
 mod shell;
 mod write;
 
@@ -21,11 +26,12 @@ use serde_json::{Map, Value, json};
 
 use super::{ArgumentValidator, BoxFuture, Effect, Tool, ToolContext, ToolError, ToolErrorCode, ToolSpec};
 use paths::Workspace;
+pub use saved::{Capped, capped};
 
 /// Which tools beside the reading ones there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkspaceOptions {
-    /// Whether there is `write_file`. Default: true.
+    /// Whether there are `write_file` and `edit_file`. Default: true.
     pub write: bool,
     /// Whether there is `shell`. Default: true.
     pub shell: bool,
@@ -37,16 +43,21 @@ impl Default for WorkspaceOptions {
     }
 }
 
-/// The tools `read_file`, `grep`, `glob`, and as `options` say `write_file` and `shell`, for the directory `root`.
+/// The tools `read_file`, `list_dir`, `grep`, `glob`, and as `options` say `write_file`, `edit_file` and `shell`, for
+/// the directory `root`.
+///
+/// One set of tools belongs to one agent: they share what that agent has seen of files, and refuse to overwrite what
+/// others changed since. Writers of one file wait for each other, also across agents and processes.
 ///
 /// # Errors
 /// `root` is not a directory, or cannot be reached.
 pub fn workspace_tools(root: impl AsRef<Path>, options: WorkspaceOptions) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
     let workspace = Arc::new(Workspace::new(root.as_ref())?);
     let mut tools: Vec<Arc<dyn Tool>> =
-        vec![read::tool(workspace.clone()), grep::tool(workspace.clone()), glob::tool(workspace.clone())];
+        [read::tool, list::tool, grep::tool, glob::tool].map(|tool| tool(workspace.clone())).into();
     if options.write {
         tools.push(write::tool(workspace.clone()));
+        tools.push(edit::tool(workspace.clone()));
     }
     if options.shell {
         tools.push(shell::tool(workspace));

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::seen::Seen;
 use crate::suggest::did_you_mean;
 use crate::tool::{ToolError, ToolErrorCode};
 
@@ -12,6 +13,8 @@ use crate::tool::{ToolError, ToolErrorCode};
 pub(super) struct Workspace {
     /// Absolute, without symbolic links.
     root: PathBuf,
+    /// What the agent knows of files; one set of tools is one agent's.
+    pub(super) seen: Seen,
 }
 
 impl Workspace {
@@ -21,7 +24,7 @@ impl Workspace {
             Err(ToolError::new(ToolErrorCode::NotFound, detail).field("root").hint(hint))
         };
         match root.canonicalize() {
-            Ok(root) if root.is_dir() => Ok(Self { root }),
+            Ok(root) if root.is_dir() => Ok(Self { root, seen: Seen::default() }),
             Ok(_) => refused(format!("{} is not a directory.", root.display())),
             Err(error) => refused(format!("{} cannot be reached: {error}.", root.display())),
         }

@@ -46,8 +46,15 @@ impl PathPattern {
 /// The files below `start` in the order of their paths, without what .gitignore and .ignore files leave out and without
 /// `.git`. Links are listed and not followed. What cannot be read is passed over.
 pub(super) fn files(start: &Path) -> impl Iterator<Item = DirEntry> {
+    walk(start, true, None).filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
+}
+
+/// Everything below `start`, itself included, under the rules of [`files`]: with or without names that begin with a
+/// dot, down to `depth` levels.
+pub(super) fn walk(start: &Path, hidden: bool, depth: Option<usize>) -> impl Iterator<Item = DirEntry> {
     WalkBuilder::new(start)
-        .hidden(false)
+        .hidden(!hidden)
+        .max_depth(depth)
         // The result should not depend on the machine's own settings, nor on whether the folder is a repository.
         .git_global(false)
         .require_git(false)
@@ -56,5 +63,4 @@ pub(super) fn files(start: &Path) -> impl Iterator<Item = DirEntry> {
         .sort_by_file_path(Ord::cmp)
         .build()
         .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
 }

@@ -50,6 +50,7 @@ fn read(workspace: &Workspace, arguments: Arguments, cancelled: &Cancelled) -> R
     }
     let failed = |error: std::io::Error| file_error(&arguments.path, "read", &error);
     let file = open_regular(&path, &arguments.path)?;
+    workspace.seen.reading(&path);
     let size = file.metadata().map_err(failed)?.len();
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let start = reader.fill_buf().map_err(failed)?;
@@ -75,7 +76,7 @@ fn open_regular(path: &Path, given: &str) -> Result<File, ToolError> {
     if metadata.is_dir() {
         return Err(ToolError::new(ToolErrorCode::Invalid, format!("{given} is a directory."))
             .field("path")
-            .hint("Use glob to list its files."));
+            .hint("Use list_dir to see what is in it."));
     }
     if !metadata.is_file() {
         return Err(ToolError::new(ToolErrorCode::Invalid, format!("{given} is not a regular file.")).field("path"));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::paths::Workspace;
-use super::{parse, spec};
+use super::{capped, parse, spec};
 use crate::process::{Capture, Captured, ProcessOutput, ProcessSpec, read_only, run};
 use crate::tool::{ArgumentValidator, BoxFuture, Effect, Tool, ToolContext, ToolError, ToolErrorCode, ToolSpec};
 
@@ -16,9 +16,11 @@ use crate::tool::{ArgumentValidator, BoxFuture, Effect, Tool, ToolContext, ToolE
 const DEFAULT_TIMEOUT: f64 = 120.0;
 /// The longest timeout a call can ask for.
 const LONGEST_TIMEOUT: f64 = 3600.0;
-/// The most that is kept of what a command writes, in bytes.
+/// The most that is shown of what a command writes, in bytes.
 const STDOUT_CAP: usize = 48 * 1024;
 const STDERR_CAP: usize = 16 * 1024;
+/// The same where what is not shown is saved: of more than this, start and end are saved.
+const SAVED_CAP: usize = 32 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -81,11 +83,20 @@ impl Tool for ShellTool {
             };
             // The schema keeps the seconds within what a duration can hold.
             spec.timeout = Duration::try_from_secs_f64(seconds).ok();
-            spec.stdout = Capture::HeadTail { cap: STDOUT_CAP };
-            spec.stderr = Capture::HeadTail { cap: STDERR_CAP };
+            let results = context.results;
+            let cap = |shown| if results.is_some() { SAVED_CAP } else { shown };
+            spec.stdout = Capture::HeadTail { cap: cap(STDOUT_CAP) };
+            spec.stderr = Capture::HeadTail { cap: cap(STDERR_CAP) };
             match run(spec).await {
-                Ok(output) if output.timed_out() => Err(timed_out(seconds, &output)),
-                Ok(output) => Ok(Value::String(told(&output) + &note)),
+                Ok(output) => {
+                    // Megabytes are cut and saved where a thread may wait for the disk.
+                    let work = move || match output.timed_out() {
+                        true => Err(timed_out(seconds, &output, results.as_deref())),
+                        false => Ok(Value::String(told(&output, results.as_deref()) + &note)),
+                    };
+                    let done = tokio::task::spawn_blocking(work).await;
+                    done.unwrap_or_else(|_| Err(ToolError::new(ToolErrorCode::Panic, "")))
+                }
                 Err(error) => {
                     Err(ToolError::new(ToolErrorCode::Exception, format!("The command was not run: {error}.")))
                 }
@@ -107,12 +118,12 @@ async fn for_reading(command: &str, root: &Path) -> (ProcessSpec, String) {
 }
 
 /// A command that ended by itself, whatever its exit code.
-fn told(output: &ProcessOutput) -> String {
+fn told(output: &ProcessOutput, results: Option<&Path>) -> String {
     let mut text = match output.status {
         crate::process::Status::Exited(code) => format!("exit code {code}"),
         signaled => format!("the command {signaled}"),
     };
-    let outputs = outputs(output);
+    let outputs = outputs(output, results);
     text.push_str(if outputs.is_empty() { "\nno output" } else { &outputs });
     if output.leftover_killed {
         text.push_str("\n[processes that the command left in the background were ended]");
@@ -120,18 +131,22 @@ fn told(output: &ProcessOutput) -> String {
     text
 }
 
-fn timed_out(seconds: f64, output: &ProcessOutput) -> ToolError {
-    let outputs = outputs(output);
+fn timed_out(seconds: f64, output: &ProcessOutput, results: Option<&Path>) -> ToolError {
+    let outputs = outputs(output, results);
     let so_far = if outputs.is_empty() { " It had written nothing.".to_owned() } else { format!(" So far:{outputs}") };
     let detail = format!("The command ran longer than {seconds} s and was ended with all its processes.{so_far}");
     ToolError::new(ToolErrorCode::Timeout, detail).hint("Give a longer timeout, or run less at once.")
 }
 
-/// What a command wrote, each stream under its name; nothing for an empty one.
-fn outputs(output: &ProcessOutput) -> String {
-    let section = |name: &str, captured: &Captured| {
-        let text = captured.text();
+/// What a command wrote, each stream under its name; nothing for an empty one. With a folder for `results` the streams
+/// were kept longer than they are shown.
+fn outputs(output: &ProcessOutput, results: Option<&Path>) -> String {
+    let section = |name: &str, captured: &Captured, cap: usize| {
+        let mut text = captured.text();
+        if results.is_some() {
+            text = capped(&text, cap, results).text;
+        }
         if text.is_empty() { String::new() } else { format!("\n{name}:\n{}", text.strip_suffix('\n').unwrap_or(&text)) }
     };
-    section("stdout", &output.stdout) + &section("stderr", &output.stderr)
+    section("stdout", &output.stdout, STDOUT_CAP) + &section("stderr", &output.stderr, STDERR_CAP)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::lock::FileLock;
 use super::paths::{Workspace, file_error};
 use super::{Cancelled, FileTool, spec};
 use crate::tool::{Effect, Tool, ToolError, ToolErrorCode};
@@ -21,7 +22,8 @@ struct Arguments {
 pub(super) fn tool(workspace: Arc<Workspace>) -> Arc<dyn Tool> {
     let spec = spec(
         "write_file",
-        "Writes a text file of the workspace, whole: an existing file is replaced, missing directories are created.",
+        "Writes a text file of the workspace, whole: an existing file is replaced, missing directories are \
+         created. Fails if the file was changed since you read it. For a part of a file use edit_file.",
         Effect::Write,
         json!({
             "path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace."},
@@ -34,35 +36,37 @@ pub(super) fn tool(workspace: Arc<Workspace>) -> Arc<dyn Tool> {
 
 fn write(workspace: &Workspace, arguments: Arguments, cancelled: &Cancelled) -> Result<String, ToolError> {
     let path = workspace.target(&arguments.path)?;
-    let refused = |code, why: &str| {
-        Err(ToolError::new(code, format!("{} {why}, so it was not written.", arguments.path)).field("path"))
-    };
-    let before = path.metadata().ok();
-    if let Some(before) = &before {
-        if before.is_dir() {
-            return refused(ToolErrorCode::Invalid, "is a directory");
-        }
-        if !before.is_file() {
-            return refused(ToolErrorCode::Invalid, "is not a regular file");
-        }
-        // Replacing a file needs no right to write to it, but the one who took that right away meant it.
-        if before.permissions().readonly() {
-            return refused(ToolErrorCode::Denied, "is write-protected");
-        }
-    }
+    writable(&path, &arguments.path)?;
+    let _lock = FileLock::acquire(&path, &arguments.path, cancelled)?;
+    workspace.seen.check(&path, &arguments.path)?;
     cancelled.check()?;
+    let before = path.metadata().ok();
     let permissions = before.as_ref().map(std::fs::Metadata::permissions);
-    replace(&path, arguments.content.as_bytes(), permissions)
-        .map_err(|error| file_error(&arguments.path, "written", &error))?;
-    let (path, length) = (workspace.shown(&path), arguments.content.len());
+    let content = arguments.content.as_bytes();
+    replace(&path, content, permissions).map_err(|error| file_error(&arguments.path, "written", &error))?;
+    workspace.seen.wrote(&path, content);
+    let (path, length) = (workspace.shown(&path), content.len());
     Ok(match before {
         Some(before) => format!("Wrote {length} bytes to {path}, replacing {} bytes.", before.len()),
         None => format!("Wrote {length} bytes to {path}, a new file."),
     })
 }
 
+/// Whether `path` is a file that may be replaced, or nothing yet.
+pub(super) fn writable(path: &Path, given: &str) -> Result<(), ToolError> {
+    let refused =
+        |code, why: &str| Err(ToolError::new(code, format!("{given} {why}, so it was not written.")).field("path"));
+    match path.metadata() {
+        Ok(found) if found.is_dir() => refused(ToolErrorCode::Invalid, "is a directory"),
+        Ok(found) if !found.is_file() => refused(ToolErrorCode::Invalid, "is not a regular file"),
+        // Replacing a file needs no right to write to it, but the one who took that right away meant it.
+        Ok(found) if found.permissions().readonly() => refused(ToolErrorCode::Denied, "is write-protected"),
+        _ => Ok(()),
+    }
+}
+
 /// Puts `content` in place in one step: a reader sees the old file or the new one, never a part.
-fn replace(path: &Path, content: &[u8], permissions: Option<std::fs::Permissions>) -> std::io::Result<()> {
+pub(super) fn replace(path: &Path, content: &[u8], permissions: Option<std::fs::Permissions>) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(parent)?;
     let mut file = tempfile::Builder::new()
