@@ -5,28 +5,38 @@
 //! [`Scripted`] and [`Replay`] answer without a server.
 
 pub mod anthropic;
+mod arguments;
+mod assemble;
+mod call_id;
 mod cassette;
 mod failure;
 mod fence;
+mod http;
 mod key;
 pub mod openai;
 mod profile;
+mod read;
 mod request;
 mod retry;
 mod scripted;
 mod server;
 pub mod sse;
+mod tidy;
+mod trouble;
 mod watch;
+mod wire;
 
 use std::sync::Arc;
 
 pub use anthropic::Anthropic;
-pub use cassette::{CassetteError, Recorder, Replay, Tape};
+pub use assemble::{Assemble, Progress, Tell};
+pub use call_id::{CallIds, Characters};
+pub use cassette::{CassetteError, Exchange, Recorder, Replay, Tape};
 pub use failure::{FailureKind, ModelFailure};
 pub use fence::{context_message, with_context};
 pub use key::Key;
 pub use openai::OpenAi;
-pub use profile::{Profile, UnknownProfile};
+pub use profile::{DefaultMaxTokens, NoContent, Profile, ReasoningScope, Refused, UnknownProfile};
 pub use request::{Reply, Request, StopReason, ToolDescription};
 pub use retry::{RetryPolicy, RetryRule};
 pub use scripted::{Scripted, Step};

@@ -8,7 +8,35 @@ use crate::hook::BoxFuture;
 use crate::hook::redact::Redactor;
 
 /// Takes down exchanges with a server.
-pub trait Tape: Send + Sync {}
+pub trait Tape: Send + Sync {
+    /// Takes down one attempt.
+    fn note(&self, exchange: &Exchange<'_>);
+}
+
+/// One attempt of a request.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The API: `openai` or `anthropic`.
+    pub api: &'static str,
+    /// The model's name.
+    pub model: &'a str,
+    /// The profile's name.
+    pub profile: &'a str,
+    /// The body that was sent.
+    pub request: &'a serde_json::Map<String, serde_json::Value>,
+    /// Which attempt of its request it is, from 1.
+    pub attempt: u32,
+    /// The status, if there was an answer.
+    pub status: Option<u16>,
+    /// The body of the answer, if it came in one piece.
+    pub body: Option<&'a str>,
+    /// Names and data of the events, if it was streamed.
+    pub events: &'a [(String, String)],
+    /// Why the attempt failed, if it did.
+    pub failure: Option<&'a ModelFailure>,
+    /// What may not be written down.
+    pub secrets: &'a [String],
+}
 
 /// Why a cassette cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
