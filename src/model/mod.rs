@@ -14,6 +14,7 @@ mod fence;
 mod http;
 mod key;
 pub mod openai;
+mod pattern;
 mod profile;
 mod read;
 mod request;

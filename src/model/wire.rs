@@ -136,9 +136,17 @@ impl Wire {
                 secrets: self.secrets.clone(),
                 record: self.tape.is_some().then(Record::default),
             };
-            let result = attempted.run().await;
+            let mut result = attempted.run().await;
             let Attempt { shown, secrets, record, .. } = attempted;
+            match &mut result {
+                Ok(reply) => call_id::make_unique_in(reply, &full),
+                Err(failed) => {
+                    failed.failure.attempts = attempt;
+                    failed.failure.message = scrub(&failed.failure.message, &secrets);
+                }
+            }
             if let (Some(tape), Some(record)) = (&self.tape, record) {
+                let calls = result.as_ref().map(|reply| reply.tool_calls.as_slice()).unwrap_or_default();
                 tape.note(&Exchange {
                     api: self.api.name(),
                     model: &self.server.model,
@@ -148,20 +156,16 @@ impl Wire {
                     status: record.status,
                     body: record.body.as_deref(),
                     events: &record.events,
+                    call_ids: &calls.iter().map(|call| call.id.clone()).collect::<Vec<_>>(),
                     failure: result.as_ref().err().map(|failed| &failed.failure),
                     secrets: &secrets,
                 });
             }
             let mut failed = match result {
-                Ok(mut reply) => {
-                    call_id::make_unique_in(&mut reply, &full);
-                    return Ok(reply);
-                }
+                Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
             let failure = &mut failed.failure;
-            failure.attempts = attempt;
-            failure.message = scrub(&failure.message, &secrets);
             let class = class_of(failure, failed.early).filter(|_| failed.again && !shown);
             let Some(wait) = class.and_then(|class| retries.wait(class, failure.retry_after)) else {
                 return Err(failed.failure);
