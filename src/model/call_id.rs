@@ -54,7 +54,7 @@ impl CallIds {
         if self.accepts(id) {
             return Cow::Borrowed(id);
         }
-        let length = self.length.unwrap_or(self.longest.unwrap_or(24).min(24)).min(32);
+        let length = self.length.unwrap_or_else(|| self.longest.unwrap_or(24).min(24)).min(32);
         let digest = blake3::hash(id.as_bytes());
         Cow::Owned(digest.as_bytes()[..length].iter().map(|byte| letter(*byte)).collect())
     }

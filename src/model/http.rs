@@ -1,67 +1,107 @@
-//! Connections: one client for each way to connect, shared by all models of a process.
+//! The HTTP clients: one for each way of connecting, with its open connections.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, Once, PoisonError};
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use reqwest::{Certificate, Client};
+use arc_swap::ArcSwap;
+use reqwest::{Certificate, Client, redirect};
 
-use super::{ServerError, Verify};
+use super::{FailureKind, ModelFailure, ServerError, Verify};
 
-/// By process, since a forked child has none of its parent's threads and must not share its connections.
-type Clients = HashMap<(u32, Verify, Duration), Client>;
-
-static CLIENTS: LazyLock<Mutex<Clients>> = LazyLock::new(Mutex::default);
-static PROVIDER: Once = Once::new();
-
-/// The client for this way to connect. Proxies are those of the environment.
-///
-/// # Errors
-/// If certificates cannot be used.
-pub(super) fn client(verify: &Verify, connect_timeout: Duration) -> Result<Client, ServerError> {
-    let key = (std::process::id(), verify.clone(), connect_timeout);
-    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(client) = clients.get(&key) {
-        return Ok(client.clone());
-    }
-    PROVIDER.call_once(|| {
-        // Somebody else in this process may have installed one, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let mut builder = Client::builder()
-        .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(connect_timeout)
-        .tcp_keepalive(Duration::from_secs(60))
-        .pool_idle_timeout(Duration::from_secs(90));
-    match verify {
-        Verify::System => {}
-        Verify::Off => builder = builder.tls_danger_accept_invalid_certs(true),
-        Verify::CaFile(path) => {
-            let unusable = |reason: String| ServerError::CaFile { path: path.clone(), reason };
-            let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
-            if certificates.is_empty() {
-                return Err(unusable("there is no certificate in it".to_owned()));
-            }
-            builder = builder.tls_certs_merge(certificates);
-        }
-    }
-    let client = builder.build().map_err(|error| ServerError::Client(chain_of(&error)))?;
-    clients.insert(key, client.clone());
-    Ok(client)
+/// A way of connecting.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Way {
+    /// Connections belong to a process and a runtime; a forked child has others.
+    process: u32,
+    runtime: tokio::runtime::Id,
+    verify: Verify,
+    connect_timeout: Duration,
 }
 
-/// What an error says with all that lies behind it, but without the URL, which may hold secrets.
-pub(super) fn chain_of(error: &dyn std::error::Error) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        // The outermost ones of the client tell the URL, and little else.
-        if !text.contains("://") && !parts.iter().any(|part| part.contains(&text)) {
-            parts.push(text);
-        }
-        next = error.source();
+/// Without a lock, which a fork could leave locked forever.
+static CLIENTS: LazyLock<ArcSwap<HashMap<Way, Client>>> = LazyLock::new(ArcSwap::default);
+
+/// The client for this way of connecting, in this process and this runtime.
+pub(super) fn client(verify: &Verify, connect_timeout: Duration) -> Result<Client, ModelFailure> {
+    let Ok(handle) = tokio::runtime::Handle::try_current() else {
+        return Err(ModelFailure::new(FailureKind::Connection, "there is no runtime to connect in"));
+    };
+    let way = Way { process: std::process::id(), runtime: handle.id(), verify: verify.clone(), connect_timeout };
+    if let Some(client) = CLIENTS.load().get(&way) {
+        return Ok(client.clone());
     }
-    parts.join(": ")
+    let fresh = build(verify, connect_timeout).map_err(|reason| {
+        ModelFailure::new(FailureKind::InvalidRequest, format!("no connection can be made: {reason}"))
+    })?;
+    CLIENTS.rcu(|known| {
+        let mut clients: HashMap<Way, Client> = HashMap::clone(known);
+        // What belongs to a runtime that has ended is of no use to anybody.
+        clients.retain(|other, _| (other.process, other.runtime) == (way.process, way.runtime));
+        clients.insert(way.clone(), fresh.clone());
+        clients
+    });
+    Ok(fresh)
+}
+
+fn build(verify: &Verify, connect_timeout: Duration) -> Result<Client, String> {
+    // Whoever was first has chosen; the choice is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .redirect(redirect::Policy::none())
+        .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")));
+    match verify {
+        Verify::System => {}
+        Verify::CaFile(path) => {
+            let certificates = certificates(path).map_err(|error| error.to_string())?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        Verify::Off => builder = builder.tls_danger_accept_invalid_certs(true),
+    }
+    builder.build().map_err(|error| reason(&error))
+}
+
+/// The certificates in a PEM file.
+pub(super) fn certificates(path: &PathBuf) -> Result<Vec<Certificate>, ServerError> {
+    let bad = |reason: String| ServerError::CaFile { path: path.clone(), reason };
+    let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+    let certificates = Certificate::from_pem_bundle(&bytes).map_err(|error| bad(reason(&error)))?;
+    if certificates.is_empty() {
+        return Err(bad("it holds no PEM certificates".to_owned()));
+    }
+    Ok(certificates)
+}
+
+/// The failure that an error of the client stands for, and whether another attempt can help.
+pub(super) fn failure(error: reqwest::Error) -> (ModelFailure, bool) {
+    // The address may hold a password or a key.
+    let error = error.without_url();
+    let said = reason(&error);
+    let kind = match () {
+        () if error.is_builder() || error.is_request() && said.contains("invalid") => FailureKind::InvalidRequest,
+        () if error.is_timeout() => FailureKind::Timeout,
+        () => FailureKind::Connection,
+    };
+    let certificate = said.to_lowercase().contains("certificate");
+    let message = match (kind, certificate) {
+        (_, true) => format!("the server's certificate is not trusted: {said}; see verify="),
+        (FailureKind::InvalidRequest, _) => format!("the request could not be made: {said}"),
+        (FailureKind::Timeout, _) => format!("the model's server took too long: {said}"),
+        _ if error.is_connect() => format!("the model's server could not be reached: {said}"),
+        _ => format!("the connection to the model's server broke off: {said}"),
+    };
+    (ModelFailure::new(kind, message), kind != FailureKind::InvalidRequest && !certificate)
+}
+
+/// The innermost reason of an error: what is around it says the same in general.
+fn reason(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
 }

@@ -6,27 +6,31 @@
 
 pub mod anthropic;
 mod arguments;
+mod assemble;
 mod call_id;
 mod cassette;
-mod dialect;
-mod exchange;
 mod failure;
 mod fence;
 mod http;
 mod key;
 pub mod openai;
+mod pattern;
 mod profile;
+mod read;
 mod request;
 mod retry;
 mod scripted;
 mod server;
 pub mod sse;
+mod tidy;
 mod trouble;
 mod watch;
+mod wire;
 
 use std::sync::Arc;
 
 pub use anthropic::Anthropic;
+pub use assemble::{Assemble, Progress, Tell};
 pub use call_id::{CallIds, Characters};
 pub use cassette::{CassetteError, Exchange, Recorder, Replay, Tape};
 pub use failure::{FailureKind, ModelFailure};
@@ -62,7 +66,7 @@ pub trait Model: Send + Sync {
 
     /// Answers `request`, telling `watch` what comes in.
     fn stream(&self, request: Arc<Request>, watch: Watch) -> BoxFuture<Result<Reply, ModelFailure>> {
-        self.ask(request, Ask { stream: Some(true), watch: Some(watch), retries_only: false })
+        self.ask(request, Ask { stream: Some(true), watch: Some(watch) })
     }
 
     /// Answers at once if that takes no waiting; `None` means that [`complete`](Model::complete) has to be asked.

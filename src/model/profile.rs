@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::call_id::CallIds;
+use super::pattern;
 use crate::suggest::did_you_mean;
 
 static SOURCE: &str = include_str!("profiles.toml");
@@ -239,20 +240,7 @@ fn fits(patterns: &[String], model: &str) -> bool {
 
 /// Whether `text` is what `pattern` describes, in which `*` stands for any characters.
 fn matches(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else {
-        return rest.is_empty();
-    };
-    for piece in pieces {
-        let Some(found) = rest.find(piece) else {
-            return false;
-        };
-        rest = &rest[found + piece.len()..];
-    }
-    rest.ends_with(last)
+    pattern::fits(&pattern.split('*').collect::<Vec<_>>(), text)
 }
 
 #[cfg(test)]

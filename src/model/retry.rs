@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::{FailureKind, ModelFailure};
+
 /// How often and how soon one class of failures is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryRule {
@@ -68,5 +70,117 @@ impl RetryPolicy {
             overloaded: RetryRule::NEVER,
             ..RetryPolicy::default()
         }
+    }
+}
+
+/// The classes of failures that are tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Connection,
+    RateLimited,
+    Server,
+    Overloaded,
+}
+
+/// The class of `failure`; `None` if it is never tried again. The status counts before the kind. `early`: it is a reply
+/// that ended too early.
+pub(super) fn class_of(failure: &ModelFailure, early: bool) -> Option<Class> {
+    if early {
+        return Some(Class::Connection);
+    }
+    match failure.status {
+        Some(429) => return Some(Class::RateLimited),
+        Some(503 | 504 | 529) => return Some(Class::Overloaded),
+        Some(300..500) => return None,
+        _ => {}
+    }
+    match failure.kind {
+        FailureKind::Connection | FailureKind::Timeout => Some(Class::Connection),
+        FailureKind::RateLimited => Some(Class::RateLimited),
+        FailureKind::Server => Some(Class::Server),
+        FailureKind::Overloaded => Some(Class::Overloaded),
+        _ => None,
+    }
+}
+
+/// The retries of one request.
+#[derive(Debug)]
+pub(super) struct Retries {
+    policy: RetryPolicy,
+    made: [u32; 4],
+}
+
+impl Retries {
+    pub(super) fn new(policy: RetryPolicy) -> Self {
+        Retries { policy, made: [0; 4] }
+    }
+
+    /// How long to wait before the next attempt after a failure of `class`; `None` if there is none. What the server
+    /// asks for, `floor`, is the least, whatever the policy says of waits.
+    pub(super) fn wait(&mut self, class: Class, floor: Option<Duration>) -> Option<Duration> {
+        let rule = match class {
+            Class::Connection => self.policy.connection,
+            Class::RateLimited => self.policy.rate_limited,
+            Class::Server => self.policy.server,
+            Class::Overloaded => self.policy.overloaded,
+        };
+        let made = &mut self.made[class as usize];
+        if *made >= rule.retries {
+            return None;
+        }
+        let grown = rule.first_wait.saturating_mul(2_u32.saturating_pow(*made)).min(self.policy.longest_wait);
+        *made += 1;
+        let wait = if self.policy.jitter { grown.mul_f64(fastrand::f64()) } else { grown };
+        Some(wait.max(floor.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(policy: RetryPolicy, class: Class, floor: Option<u64>) -> Vec<u64> {
+        let mut retries = Retries::new(policy);
+        std::iter::from_fn(|| retries.wait(class, floor.map(Duration::from_secs))).map(|wait| wait.as_secs()).collect()
+    }
+
+    #[test]
+    fn each_class_has_its_number_and_its_waits() {
+        let policy = RetryPolicy { jitter: false, ..RetryPolicy::default() };
+        assert_eq!(waits(policy, Class::Connection, None), [1, 2, 4, 8, 16]);
+        assert_eq!(waits(policy, Class::RateLimited, None), [5, 10, 20]);
+        assert_eq!(waits(policy, Class::Server, None), [2, 4, 8]);
+        assert_eq!(waits(policy, Class::Overloaded, None), [2, 4, 8, 16]);
+        assert_eq!(waits(RetryPolicy::never(), Class::Connection, Some(1)), [0; 0]);
+        let many = RetryPolicy { connection: RetryRule { retries: 40, ..policy.connection }, ..policy };
+        assert_eq!(waits(many, Class::Connection, None).last(), Some(&60));
+    }
+
+    #[test]
+    fn what_the_server_asks_for_is_the_least() {
+        for jitter in [true, false] {
+            let policy = RetryPolicy { jitter, ..RetryPolicy::default() };
+            assert_eq!(waits(policy, Class::RateLimited, Some(90)), [90, 90, 90]);
+        }
+        let policy = RetryPolicy::default();
+        for _ in 0..100 {
+            let waits = waits(policy, Class::RateLimited, None);
+            assert!(waits.len() == 3 && waits.iter().zip([5, 10, 20]).all(|(wait, most)| *wait < most), "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn status_and_kind_choose_the_class() {
+        let of = |status, kind| class_of(&ModelFailure { status, ..ModelFailure::new(kind, "") }, false);
+        assert_eq!(of(Some(429), FailureKind::RateLimited), Some(Class::RateLimited));
+        assert_eq!(of(Some(500), FailureKind::Server), Some(Class::Server));
+        assert_eq!(of(Some(500), FailureKind::Overloaded), Some(Class::Overloaded));
+        assert_eq!(of(Some(503), FailureKind::Overloaded), Some(Class::Overloaded));
+        for status in [400, 401, 403, 404, 408, 409, 422] {
+            assert_eq!(of(Some(status), FailureKind::InvalidRequest), None, "{status}");
+        }
+        assert_eq!(of(None, FailureKind::Connection), Some(Class::Connection));
+        assert_eq!(of(None, FailureKind::InvalidReply), None);
+        assert_eq!(class_of(&ModelFailure::new(FailureKind::InvalidReply, ""), true), Some(Class::Connection));
     }
 }

@@ -130,9 +130,6 @@ pub enum ServerError {
         /// What is wrong.
         reason: String,
     },
-    /// No connection can be made at all.
-    #[error("connections cannot be set up: {0}")]
-    Client(String),
     /// There is no profile of that name.
     #[error(transparent)]
     Profile(#[from] UnknownProfile),

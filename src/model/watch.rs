@@ -54,8 +54,6 @@ pub struct Ask {
     pub stream: Option<bool>,
     /// Who is told what comes in.
     pub watch: Option<Watch>,
-    /// Whether he is told of retries only. What nobody sees can be asked for once more.
-    pub retries_only: bool,
 }
 
 impl fmt::Debug for Ask {

@@ -234,8 +234,13 @@ pub fn launch_model(
 ) -> PyResult<ModelCall> {
     let shared = Shared::default();
     let watcher = shared.clone();
-    let watch = move |event: StreamEvent| watcher.change(|inbox| inbox.pieces.push(event));
-    let ask = Ask { stream: streamed.then_some(true), watch: Some(Arc::new(watch)), retries_only: !told };
+    let watch = move |event: StreamEvent| {
+        // Pieces that nobody looks at wake nobody.
+        if told || matches!(event, StreamEvent::Retry { .. }) {
+            watcher.change(|inbox| inbox.pieces.push(event));
+        }
+    };
+    let ask = Ask { stream: streamed.then_some(true), watch: Some(Arc::new(watch)) };
     let answer = model.get().model.ask(request.get().0.clone(), ask);
     let reply = Place::default();
     let (place, done) = (reply.clone(), shared.clone());

@@ -105,7 +105,7 @@ def test_an_answer_as_a_whole(server: Server) -> None:
 def test_mistakes_are_told_in_a_line(server: Server) -> None:
     result = go(server, "refuses")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "error: the model's server refused the request: no such model (status 404)" in result.stderr
+    assert "error: the model's server refused the request: no such model; check the model's name" in result.stderr
     assert go(server, "whole", command=("run", " ")).exit_code == 2
     result = CliRunner().invoke(cli, ["run", "x", "--model", "m", "--base-url", "localhost:1", "--no-key"])
     assert result.exit_code == 2 and "base_url" in result.stderr

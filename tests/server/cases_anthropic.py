@@ -168,12 +168,12 @@ CASES = [
         says="it broke",
         partial="hi",
     ),
-    stream("truncated", *HI, fails="invalid_reply", says="ended before", partial="hi"),
+    stream("truncated", *HI, fails="invalid_reply", says="ended early", partial="hi"),
     stream(
         "truncated in a call",
         start(0, {**TOOL, "input": {}}),
         delta(0, partial_json='{"x"'),
         fails="invalid_reply",
-        says="ended before",
+        says="ended early",
     ),
 ]

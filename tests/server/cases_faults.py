@@ -89,7 +89,7 @@ SHOWN = [
             provider=provider,
             streamed=True,
             fails="timeout",
-            says="nothing came in for",
+            says="nothing more came in",
             partial="hi",
         ),
         Case(

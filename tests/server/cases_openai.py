@@ -255,7 +255,7 @@ STREAMS = [
         b'data: {"choices":[{"delta":{"content":"a\\ud83db"},"finish_reason":"stop"}]}\n\n',
         text="a\ufffdb",
     ),
-    raw("truncated", event(HI), fails="invalid_reply", says="ended before the reply was complete", partial="hi"),
+    raw("truncated", event(HI), fails="invalid_reply", says="ended early", partial="hi"),
     raw("truncated in an event", event(HI), event(STOP)[:30], fails="invalid_reply", partial="hi"),
     raw("empty", fails="invalid_reply"),
     Case(

@@ -52,7 +52,7 @@ def exchange(case: Case, path: Path) -> tuple[list[dict[str, Any]], list[dict[st
     """The bodies of two requests with calls between them, and the exchanges of the cassette."""
     server = Server([case])
     kind = hw.OpenAI if case.provider == "openai" else hw.Anthropic
-    model = hw.Recorder(kind("m", base_url=server.url(case), api_key="k", max_tokens=100, temperature=0.5), path)
+    model = hw.Recorder(kind("m", base_url=server.url(case), api_key="sk-test-1", max_tokens=100, temperature=0.5), path)
     hooks = hw.HookChain()
     hooks.on("pre_llm_request")(lambda event: {"additional_context": "a note"})
     hw.Agent(model, tools=[a, b], system="Be brief.", hooks=hooks).run_sync("hi")
@@ -70,7 +70,7 @@ def test_openai_accepts_what_is_sent_and_what_is_kept(tmp_path: Path) -> None:
     assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
     assert [call["id"] for call in bodies[1]["messages"][2]["tool_calls"]] == ["1", "2"]
     assert [message["tool_call_id"] for message in bodies[1]["messages"][3:5]] == ["1", "2"]
-    assert [ChatCompletion.model_validate_json(one["reply"]).choices[0].finish_reason for one in kept] == [
+    assert [ChatCompletion.model_validate_json(one["body"]).choices[0].finish_reason for one in kept] == [
         "tool_calls",
         "stop",
     ]
@@ -85,4 +85,4 @@ def test_anthropic_accepts_what_is_sent_and_what_is_kept(tmp_path: Path) -> None
     results = bodies[1]["messages"][2]["content"]
     assert [block["type"] for block in results] == ["tool_result", "tool_result", "text"]
     assert [block.get("is_error") for block in results[:2]] == [None, True]
-    assert [Message.model_validate_json(one["reply"]).stop_reason for one in kept] == ["tool_use", "end_turn"]
+    assert [Message.model_validate_json(one["body"]).stop_reason for one in kept] == ["tool_use", "end_turn"]

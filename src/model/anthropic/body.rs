@@ -1,165 +1,240 @@
-//! The body of a request.
+//! What is sent to the Messages API.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::assembler::THINKING;
-use crate::message::{Content, ImagePart, Message, Part, Role};
-use crate::model::{Profile, Request, context_message};
+use super::super::fence::context_message;
+use super::super::profile::Profile;
+use super::super::{Request, tidy};
+use super::THINKING;
+use crate::message::{Content, ImagePart, Message, Part, Role, ToolCall};
 
-/// The limit on the output where neither the user nor the profile gives one: the API wants one.
-const MAX_TOKENS: u64 = 8192;
-
-/// The body of a request for the Messages API.
+/// The body of `request` for a server of this `profile`. Its settings are passed on, adapted to the profile.
 ///
 /// ```
 /// use hookwright::message::Message;
 /// use hookwright::model::{Profile, Request, anthropic};
-/// let request = Request { messages: [Message::user("hi")].into_iter().collect(), ..Request::default() };
-/// let body = anthropic::body(&request, "claude", Default::default(), &Profile::default(), false);
-/// assert_eq!(body["messages"][0]["content"][0]["text"], "hi");
+/// let messages = [Message::user("hello"), Message::user("again")].into_iter().collect();
+/// let request = Request { model: Some("claude-3-5-haiku".into()), messages, ..Request::default() };
+/// assert_eq!(
+///     serde_json::to_string(&anthropic::body(&request, &Profile { cache_marks: false, ..(*Profile::named("anthropic")?).clone() }, false))?,
+///     r#"{"model":"claude-3-5-haiku","messages":[{"role":"user","content":[{"type":"text","text":"hello"},{"type":"text","text":"again"}]}],"max_tokens":8192}"#
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn body(request: &Request, model: &str, settings: Map<String, Value>, profile: &Profile, stream: bool) -> Value {
-    let mut system: Vec<String> = request.system.iter().map(|text| text.to_string()).collect();
-    let mut turns = Turns { list: Vec::new(), profile };
+pub fn body(request: &Request, profile: &Profile, stream: bool) -> Map<String, Value> {
+    let model = request.model.as_deref().unwrap_or_default();
+    let mut settings = request.settings.clone();
+    if let Some(limit) = settings.remove("max_completion_tokens") {
+        settings.entry("max_tokens").or_insert(limit);
+    }
+    if let Some(stop) = settings.remove("stop") {
+        let stop = if stop.is_string() { json!([stop]) } else { stop };
+        settings.entry("stop_sequences").or_insert(stop);
+    }
+    profile.adapt(&mut settings, model);
+    let mut writer = Writer { profile, written: Vec::new() };
+    let mut system = Vec::new();
+    if let Some(text) = request.system.as_deref() {
+        system.extend(text_block(text));
+    }
     for message in request.all_messages() {
         match message.role {
-            Role::System => system.push(message.text().into_owned()),
-            Role::User => turns.add("user", blocks_of(&message.content)),
-            Role::Assistant => turns.add("assistant", turns.said(message)),
-            Role::Tool => turns.add("user", vec![turns.result(message)]),
+            // Instructions at the beginning are the system's; later ones have no place of their own.
+            Role::System if writer.written.is_empty() => system.extend(text_block(&message.text())),
+            Role::System => writer
+                .add("user", text_block(&format!("<system>\n{}\n</system>", message.text())).into_iter().collect()),
+            Role::User => writer.user(message),
+            Role::Assistant => writer.assistant(message),
+            Role::Tool => writer.result(message),
         }
     }
     if !request.additional_context.is_empty() {
-        turns.add("user", vec![text_block(&context_message(&request.additional_context.join("\n")))]);
+        writer.add("user", text_block(&context_message(&request.additional_context.join("\n"))).into_iter().collect());
     }
-    let mut messages = turns.finish();
-    let mut body = Map::new();
-    body.insert("model".into(), model.into());
-    body.insert("max_tokens".into(), profile.max_tokens_of(model).unwrap_or(MAX_TOKENS).into());
-    let mut system: Vec<Value> =
-        system.iter().filter(|text| !text.trim().is_empty()).map(|text| text_block(text)).collect();
+    let messages = writer.finish();
     let mut tools: Vec<Value> = request
         .tools
         .iter()
         .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema}))
         .collect();
+    if let Some(Value::Array(own)) = settings.remove("tools") {
+        tools.extend(own);
+    }
+    let mut choice = settings.remove("tool_choice").map(tool_choice);
+    if tools.is_empty() {
+        // Calls in the conversation are refused without tools, also where none may be called any more.
+        let calls = request.all_messages().flat_map(|message| &message.tool_calls);
+        let names: BTreeSet<&str> = calls.map(|call| call.name.as_str()).collect();
+        tools.extend(names.iter().map(|name| json!({"name": name, "input_schema": {"type": "object"}})));
+        choice = (!tools.is_empty()).then(|| json!({"type": "none"}));
+    }
+
+    let mut body = Map::new();
+    body.insert("model".into(), model.into());
     if profile.cache_marks {
-        // What stays the same from request to request, and the conversation so far.
-        system.last_mut().into_iter().chain(tools.last_mut()).for_each(mark);
-        if let Some(last) =
-            messages.last_mut().and_then(|message| message["content"].as_array_mut()).and_then(|list| list.last_mut())
-        {
-            mark(last);
-        }
+        mark(system.last_mut());
+        mark(tools.last_mut());
     }
     if !system.is_empty() {
-        body.insert("system".into(), system.into());
+        body.insert("system".into(), Value::Array(system));
     }
-    body.insert("messages".into(), messages.into());
     if !tools.is_empty() {
-        body.insert("tools".into(), tools.into());
+        body.insert("tools".into(), Value::Array(tools));
+        if let Some(choice) = choice {
+            body.insert("tool_choice".into(), choice);
+        }
+    }
+    body.insert("messages".into(), Value::Array(messages));
+    if !settings.contains_key("max_tokens") {
+        let limit = profile.max_tokens_of(model).unwrap_or(8192);
+        body.insert("max_tokens".into(), limit.into());
+    }
+    settings.remove("stream");
+    for (name, value) in settings {
+        body.entry(name).or_insert(value);
     }
     if stream {
         body.insert("stream".into(), true.into());
     }
-    // What the user sets wins.
-    body.extend(settings);
-    Value::Object(body)
+    body
 }
 
-/// Marks a block as the end of what the server is to keep.
-fn mark(block: &mut Value) {
-    // Thinking cannot carry a mark.
-    if let Some(fields) = block
-        .as_object_mut()
-        .filter(|fields| fields.get("type").is_none_or(|kind| kind != "thinking" && kind != "redacted_thinking"))
-    {
-        fields.insert("cache_control".into(), json!({"type": "ephemeral"}));
+/// A choice of tools, also as chat completions write it.
+fn tool_choice(choice: Value) -> Value {
+    match choice.as_str() {
+        Some("required") => json!({"type": "any"}),
+        Some(word) => json!({"type": word}),
+        None => match choice.pointer("/function/name") {
+            Some(name) => json!({"type": "tool", "name": name}),
+            None => choice,
+        },
     }
 }
 
-struct Turns<'p> {
-    /// Role and blocks; roles alternate.
-    list: Vec<(&'static str, Vec<Value>)>,
-    profile: &'p Profile,
+/// A text as a block; none if there is nothing in it, which the API refuses.
+fn text_block(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-impl Turns<'_> {
+/// Marks that everything up to this block is to be kept in the cache.
+fn mark(block: Option<&mut Value>) {
+    if let Some(Value::Object(block)) = block {
+        block.entry("cache_control").or_insert_with(|| json!({"type": "ephemeral"}));
+    }
+}
+
+struct Writer<'a> {
+    profile: &'a Profile,
+    /// Role and blocks, the roles in turn.
+    written: Vec<(&'static str, Vec<Value>)>,
+}
+
+impl Writer<'_> {
+    /// Adds `blocks` to a message of `role`: the last one if it has that role.
     fn add(&mut self, role: &'static str, blocks: Vec<Value>) {
         if blocks.is_empty() {
             return;
         }
-        match self.list.last_mut() {
+        if self.written.is_empty() && role == "assistant" {
+            self.written.push(("user", vec![json!({"type": "text", "text": "(continued)"})]));
+        }
+        match self.written.last_mut() {
             Some((last, known)) if *last == role => known.extend(blocks),
-            _ => self.list.push((role, blocks)),
+            _ => self.written.push((role, blocks)),
+        }
+    }
+
+    fn user(&mut self, message: &Message) {
+        self.add("user", blocks(&message.content));
+    }
+
+    fn assistant(&mut self, message: &Message) {
+        let mut written = Vec::new();
+        if let Some(Value::Array(thinking)) = message.extra.get(THINKING) {
+            written.extend(thinking.iter().filter(|block| is_signed(block)).cloned());
+        }
+        let thought = !written.is_empty();
+        written.extend(blocks(&message.content));
+        written.extend(message.tool_calls.iter().map(|call| self.call(call)));
+        if thought && written.iter().all(is_signed) {
+            // Thinking alone is no message.
+            return;
+        }
+        self.add("assistant", written);
+    }
+
+    fn call(&self, call: &ToolCall) -> Value {
+        let input: Value = serde_json::from_str(&tidy::arguments_text(call)).unwrap_or_else(|_| json!({}));
+        json!({"type": "tool_use", "id": self.profile.call_ids.write(&call.id), "name": call.name, "input": input})
+    }
+
+    /// Results stand before anything else in the message of the user that they are in.
+    fn result(&mut self, message: &Message) {
+        let id = message.tool_call_id.as_deref().unwrap_or_default();
+        let mut block = json!({"type": "tool_result", "tool_use_id": self.profile.call_ids.write(id)});
+        let mut content = blocks(&Content::Text(tidy::result_text(message)));
+        content.extend(message.images().filter_map(image));
+        if !content.is_empty() {
+            block["content"] = Value::Array(content);
+        }
+        if message.is_error {
+            block["is_error"] = true.into();
+        }
+        match self.written.last_mut() {
+            Some(("user", known)) => {
+                let results = known.iter().take_while(|block| block["type"] == "tool_result").count();
+                known.insert(results, block);
+            }
+            _ => self.written.push(("user", vec![block])),
         }
     }
 
     fn finish(mut self) -> Vec<Value> {
-        // A conversation begins with the user, and the model speaks next.
-        if self.list.first().is_none_or(|(role, _)| *role != "user") {
-            self.list.insert(0, ("user", vec![text_block("(The conversation goes on.)")]));
+        if self.written.is_empty() {
+            self.written.push(("user", vec![json!({"type": "text", "text": "(no text)"})]));
         }
-        if self.list.last().is_some_and(|(role, _)| *role == "assistant") {
-            self.list.push(("user", vec![text_block("Go on.")]));
+        if let Some(("assistant", last)) = self.written.last_mut()
+            && let Some(Value::String(text)) = last.last_mut().and_then(|block| block.get_mut("text"))
+        {
+            // A beginning that the model is to go on with may not end in a space.
+            text.truncate(text.trim_end().len());
         }
-        let message = |(role, mut blocks): (&str, Vec<Value>)| {
-            // Results stand first in the message behind their calls.
-            blocks.sort_by_key(|block| block["type"] != "tool_result");
-            json!({"role": role, "content": blocks})
-        };
-        self.list.into_iter().map(message).collect()
-    }
-
-    fn said(&self, message: &Message) -> Vec<Value> {
-        let mut blocks: Vec<Value> = Vec::new();
-        // Thinking goes back as it came, with its signature, before all else.
-        if let Some(Value::Array(thinking)) = message.extra.get(THINKING) {
-            blocks.extend(thinking.iter().cloned());
+        if self.profile.cache_marks {
+            let user = self.written.iter_mut().rev().find(|(role, _)| *role == "user");
+            mark(user.and_then(|(_, blocks)| blocks.last_mut()));
         }
-        blocks.extend(blocks_of(&message.content));
-        for call in &message.tool_calls {
-            let input = call.arguments().cloned().unwrap_or_default();
-            blocks.push(json!({
-                "type": "tool_use", "id": self.profile.call_ids.write(&call.id), "name": call.name, "input": input,
-            }));
-        }
-        blocks
-    }
-
-    fn result(&self, message: &Message) -> Value {
-        let id = message.tool_call_id.as_deref().unwrap_or_default();
-        let mut content = blocks_of(&message.content);
-        if content.is_empty() {
-            content.push(text_block("(no output)"));
-        }
-        let mut block =
-            json!({"type": "tool_result", "tool_use_id": self.profile.call_ids.write(id), "content": content});
-        if message.is_error {
-            block["is_error"] = true.into();
-        }
-        block
+        self.written.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
     }
 }
 
-fn text_block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
+/// Whether a block of thinking can be sent back: one that was cut off has no signature, and is refused.
+fn is_signed(block: &Value) -> bool {
+    let has = |key: &str| block.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    match block["type"].as_str() {
+        Some("thinking") => has("signature"),
+        Some("redacted_thinking") => has("data"),
+        _ => false,
+    }
 }
 
-/// The blocks of a content; those without text are refused by the server and left out.
-fn blocks_of(content: &Content) -> Vec<Value> {
-    let text = |text: &str| (!text.trim().is_empty()).then(|| text_block(text));
-    match content {
-        Content::Text(all) => text(all).into_iter().collect(),
-        Content::Parts(parts) => {
-            let block = |part: &Part| match part {
-                Part::Text(part) => text(&part.text),
-                Part::Image(part) => image(part),
-                Part::Other(other) => Some(Value::Object(other.clone())),
-            };
-            parts.iter().filter_map(block).collect()
-        }
-    }
+fn blocks(content: &Content) -> Vec<Value> {
+    let parts = match content {
+        Content::Text(text) => return text_block(text).into_iter().collect(),
+        Content::Parts(parts) => parts,
+    };
+    let block = |part: &Part| match part {
+        Part::Text(text) => text_block(&text.text).map(|mut block| {
+            if let Value::Object(block) = &mut block {
+                block.extend(text.extra.clone());
+            }
+            block
+        }),
+        Part::Image(part) => image(part),
+        Part::Other(other) => Some(Value::Object(other.clone())),
+    };
+    parts.iter().filter_map(block).collect()
 }
 
 fn image(part: &ImagePart) -> Option<Value> {
@@ -167,7 +242,10 @@ fn image(part: &ImagePart) -> Option<Value> {
         (Some(data), _) => {
             json!({"type": "base64", "media_type": part.media_type.as_deref().unwrap_or("image/png"), "data": data})
         }
-        (None, Some(url)) => json!({"type": "url", "url": url}),
+        (None, Some(url)) => match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+            Some((media_type, data)) => json!({"type": "base64", "media_type": media_type, "data": data}),
+            None => json!({"type": "url", "url": url}),
+        },
         (None, None) => return None,
     };
     Some(json!({"type": "image", "source": source}))

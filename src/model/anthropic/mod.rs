@@ -1,32 +1,34 @@
-//! The Messages API of Anthropic, and those that copy it.
+//! The Messages API of Anthropic.
 
-mod assembler;
 mod body;
+mod reply;
+mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 
-use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
-use url::Url;
 
-use super::dialect::{Assemble, Dialect, endpoint};
-use super::exchange::Line;
+pub use body::body;
+pub use reply::reply;
+pub use stream::Assembler;
+
+use super::assemble::Assemble;
+use super::wire::{Api, Wire};
 use super::{Ask, Model, ModelFailure, Profile, Reply, Request, Server, ServerError, Tape};
 use crate::hook::BoxFuture;
 
-pub use assembler::Assembler;
-pub use body::body;
-
-/// The version of the API that is spoken.
-const VERSION: &str = "2023-06-01";
-
-/// A model behind the Messages API.
+/// A model behind the Messages API of Anthropic, or of anything that copies it.
+///
+/// ```
+/// use hookwright::model::{Anthropic, Model, Server};
+/// assert_eq!(Anthropic::new(Server::new("claude-sonnet-4-5"))?.name(), "claude-sonnet-4-5");
+/// # Ok::<(), hookwright::model::ServerError>(())
+/// ```
 #[derive(Clone)]
-pub struct Anthropic {
-    line: Arc<Line>,
-}
+pub struct Anthropic(Wire);
 
 impl Anthropic {
     /// The model that `server` describes.
@@ -34,19 +36,13 @@ impl Anthropic {
     /// # Errors
     /// If the description cannot be used.
     pub fn new(server: Server) -> Result<Self, ServerError> {
-        Ok(Anthropic { line: Arc::new(Line::new(server, Arc::new(Messages))?) })
-    }
-}
-
-impl std::fmt::Debug for Anthropic {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Anthropic").field("server", &self.line.server).finish()
+        Wire::new(&Messages, server).map(Anthropic)
     }
 }
 
 impl Model for Anthropic {
     fn name(&self) -> &str {
-        &self.line.server.model
+        self.0.name()
     }
 
     fn complete(&self, request: Arc<Request>) -> BoxFuture<Result<Reply, ModelFailure>> {
@@ -54,57 +50,61 @@ impl Model for Anthropic {
     }
 
     fn ask(&self, request: Arc<Request>, ask: Ask) -> BoxFuture<Result<Reply, ModelFailure>> {
-        let line = Arc::clone(&self.line);
-        Box::pin(async move { line.ask(request, ask).await })
+        Box::pin(self.0.clone().ask(request, ask))
     }
 
     fn recorded(&self, tape: Arc<dyn Tape>) -> Option<Arc<dyn Model>> {
-        Some(Arc::new(Anthropic { line: Arc::new(self.line.recorded(tape)) }))
+        Some(Arc::new(Anthropic(self.0.recorded(tape))))
     }
 }
 
+impl fmt::Debug for Anthropic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (url, profile) = self.0.described();
+        f.debug_struct("Anthropic")
+            .field("model", &self.0.name())
+            .field("url", &url)
+            .field("profile", &profile)
+            .finish()
+    }
+}
+
+/// The field of a message in which blocks of thinking are kept, to be sent back as they came.
+const THINKING: &str = "thinking_blocks";
+
+/// The API.
 pub(super) struct Messages;
 
-impl Dialect for Messages {
+impl Api for Messages {
     fn name(&self) -> &'static str {
         "anthropic"
     }
 
-    fn usual_profile(&self) -> &'static str {
-        "anthropic"
-    }
-
-    fn url_variable(&self) -> &'static str {
+    fn base_url_variable(&self) -> &'static str {
         "ANTHROPIC_BASE_URL"
     }
 
-    fn endpoint(&self, base: &Url) -> Url {
-        endpoint(base, &["v1", "messages"])
+    fn path(&self, base: &str) -> &'static str {
+        match base {
+            base if base.ends_with("/messages") => "",
+            base if base.ends_with("/v1") => "/messages",
+            _ => "/v1/messages",
+        }
     }
 
-    fn headers(&self) -> HeaderMap {
-        HeaderMap::from_iter([(
-            reqwest::header::HeaderName::from_static("anthropic-version"),
-            HeaderValue::from_static(VERSION),
-        )])
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
     }
 
-    fn body(
-        &self,
-        request: &Request,
-        model: &str,
-        settings: Map<String, Value>,
-        profile: &Profile,
-        stream: bool,
-    ) -> Value {
-        body(request, model, settings, profile, stream)
+    fn body(&self, request: &Request, profile: &Profile, stream: bool) -> Map<String, Value> {
+        body(request, profile, stream)
     }
 
-    fn read(&self, reply: &Map<String, Value>) -> Result<Reply, ModelFailure> {
-        assembler::read(reply)
+    fn reply(&self, body: &str) -> Result<Reply, ModelFailure> {
+        reply(body)
     }
 
-    fn assembler(&self) -> Box<dyn Assemble> {
+    fn assembler(&self, _: &Request) -> Box<dyn Assemble> {
         Box::new(Assembler::default())
     }
 }

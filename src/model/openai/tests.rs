@@ -1,237 +1,333 @@
+//! Quirks of servers, by name: each with the value that it must come to.
+
 use serde_json::{Value, json};
 
+use super::super::StopReason;
+use super::reply::calls_of;
 use super::*;
-use crate::message::Message;
-use crate::model::{StopReason, StreamEvent};
+use crate::message::{Message, Part, ToolCall};
+use crate::model::{FailureKind, ToolDescription};
 
-fn stream(chunks: &[Value]) -> Reply {
-    let mut assembler = Assembler::default();
-    let mut told = String::new();
+fn assembled(chunks: &[Value]) -> Reply {
+    let mut assembler = Assembler::with_tools(["get".to_owned(), "put".to_owned()]);
     for chunk in chunks {
-        let mut tell = |event: StreamEvent| {
-            if let StreamEvent::Text { delta } = event {
-                told.push_str(&delta);
-            }
-        };
-        assembler.push_data(&chunk.to_string(), &mut tell).unwrap();
+        assembler.push(&chunk.to_string()).unwrap();
     }
-    let reply = assembler.into_reply();
-    assert_eq!(reply.content.text(), told);
-    reply
+    assembler.finish().unwrap()
 }
 
-fn delta(delta: Value) -> Value {
-    json!({"choices": [{"index": 0, "delta": delta}]})
-}
-
-fn calls(reply: &Reply) -> Vec<(String, String)> {
-    reply.tool_calls.iter().map(|call| (call.name.clone(), call.arguments_json().into_owned())).collect()
-}
-
-fn call(index: Value, id: Value, name: Value, arguments: Value) -> Value {
-    let mut call = json!({"function": {"name": name, "arguments": arguments}});
-    for (key, value) in [("index", index), ("id", id)] {
-        if value != "-" {
-            call[key] = value;
-        }
-    }
-    call
+/// The calls that these deltas come to.
+fn calls(deltas: &[Value]) -> Vec<(String, String)> {
+    let mut chunks: Vec<Value> =
+        deltas.iter().map(|delta| json!({"choices": [{"index": 0, "delta": {"tool_calls": delta}}]})).collect();
+    chunks.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}));
+    let reply = assembled(&chunks);
+    let ids: std::collections::HashSet<&str> = reply.tool_calls.iter().map(|call| call.id.as_str()).collect();
+    assert!(ids.len() == reply.tool_calls.len() && !ids.contains(""), "{ids:?}");
+    calls_of(&reply).into_iter().map(|(name, arguments)| (name.to_owned(), arguments)).collect()
 }
 
 #[test]
-fn pieces_of_calls_find_each_other_whatever_the_server_numbers() {
-    let none = json!("-");
-    let null = Value::Null;
-    let want = [("a".to_owned(), r#"{"x":1}"#.to_owned()), ("b".to_owned(), r#"{"y":2}"#.to_owned())];
-    let sets: Vec<(&str, Vec<Value>)> = vec![
+fn calls_are_put_together_however_servers_cut_them() {
+    let two = [("get".to_owned(), r#"{"a":1}"#.to_owned()), ("put".to_owned(), r#"{"b":2}"#.to_owned())];
+    let piece = |index: Value, id: Value, name: Value, arguments: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let null = || Value::Null;
+    let cases: Vec<(&str, Vec<Value>)> = vec![
         (
-            "as specified",
+            "split and interleaved",
             vec![
-                call(0.into(), "1".into(), "a".into(), "".into()),
-                call(0.into(), none.clone(), null.clone(), r#"{"x""#.into()),
-                call(0.into(), none.clone(), null.clone(), ":1}".into()),
-                call(1.into(), "2".into(), "b".into(), "".into()),
-                call(1.into(), none.clone(), null.clone(), r#"{"y":2}"#.into()),
+                json!([piece(json!(0), json!("x"), json!("get"), ""), piece(json!(1), json!("y"), json!("put"), "")]),
+                json!([piece(json!(1), null(), null(), "{\"b\"")]),
+                json!([piece(json!(0), null(), null(), "{\"a\":1}")]),
+                json!([piece(json!(1), null(), null(), ":2}")]),
             ],
         ),
         (
-            "interleaved",
+            "interleaved without index",
             vec![
-                call(0.into(), "1".into(), "a".into(), r#"{"x""#.into()),
-                call(1.into(), "2".into(), "b".into(), r#"{"y""#.into()),
-                call(0.into(), none.clone(), null.clone(), ":1}".into()),
-                call(1.into(), none.clone(), null.clone(), ":2}".into()),
+                json!([piece(null(), json!("x"), json!("get"), "{\"a\"")]),
+                json!([piece(null(), json!("y"), json!("put"), "{\"b\"")]),
+                json!([piece(null(), json!("x"), null(), ":1}")]),
+                json!([piece(null(), json!("y"), null(), ":2}")]),
             ],
         ),
         (
-            "without index",
+            "no index and no id",
             vec![
-                call(none.clone(), "1".into(), "a".into(), r#"{"x""#.into()),
-                call(none.clone(), none.clone(), null.clone(), ":1}".into()),
-                call(none.clone(), "2".into(), "b".into(), r#"{"y":2}"#.into()),
+                json!([piece(null(), null(), json!("get"), "{\"a\"")]),
+                json!([piece(null(), null(), null(), ":1}")]),
+                json!([piece(null(), null(), json!("put"), "{\"b\":2}")]),
             ],
         ),
         (
-            "index always 0",
+            "index always 0 with ids",
             vec![
-                call(0.into(), "1".into(), "a".into(), r#"{"x":1}"#.into()),
-                call(0.into(), "2".into(), "b".into(), r#"{"y":"#.into()),
-                call(0.into(), none.clone(), null.clone(), "2}".into()),
+                json!([piece(json!(0), json!("x"), json!("get"), "{\"a\":1}")]),
+                json!([piece(json!(0), json!("y"), json!("put"), "{\"b\"")]),
+                json!([piece(json!(0), null(), null(), ":2}")]),
             ],
         ),
         (
-            "index from 3",
+            "index always 0 without ids",
+            vec![json!([
+                piece(json!(0), null(), json!("get"), "{\"a\":1}"),
+                piece(json!(0), null(), json!("put"), "{\"b\":2}")
+            ])],
+        ),
+        (
+            "constant id",
             vec![
-                call(3.into(), "1".into(), "a".into(), r#"{"x":1}"#.into()),
-                call(7.into(), "2".into(), "b".into(), r#"{"y":2}"#.into()),
+                json!([piece(json!(0), json!("call"), json!("get"), "{\"a\":1}")]),
+                json!([piece(json!(1), json!("call"), json!("put"), "{\"b\":2}")]),
             ],
         ),
         (
-            "no index, no id",
+            "constant id and index",
             vec![
-                call(none.clone(), none.clone(), "a".into(), r#"{"x":1}"#.into()),
-                call(none.clone(), null.clone(), "b".into(), r#"{"y":2}"#.into()),
+                json!([piece(json!(0), json!("call"), json!("get"), "{\"a\":1}")]),
+                json!([piece(json!(0), json!("call"), json!("put"), "{\"b\":2}")]),
             ],
         ),
         (
-            "the same id",
-            vec![
-                call(0.into(), "c".into(), "a".into(), r#"{"x":1}"#.into()),
-                call(1.into(), "c".into(), "b".into(), r#"{"y":2}"#.into()),
-            ],
-        ),
-        (
-            "the same id and index",
-            vec![
-                call(0.into(), "c".into(), "a".into(), r#"{"x":1}"#.into()),
-                call(0.into(), "c".into(), "b".into(), r#"{"y":2}"#.into()),
-            ],
+            "index from 1",
+            vec![json!([
+                piece(json!(1), json!("x"), json!("get"), "{\"a\":1}"),
+                piece(json!(2), json!("y"), json!("put"), "{\"b\":2}")
+            ])],
         ),
         (
             "names repeated",
             vec![
-                call(0.into(), "1".into(), "a".into(), r#"{"x""#.into()),
-                call(0.into(), "1".into(), "a".into(), ":1}".into()),
-                call(1.into(), "2".into(), "b".into(), r#"{"y""#.into()),
-                call(1.into(), "2".into(), "b".into(), ":2}".into()),
+                json!([piece(json!(0), json!("x"), json!("get"), "{\"a\"")]),
+                json!([piece(json!(0), json!("x"), json!("get"), ":1}")]),
+                json!([piece(json!(1), json!("y"), json!("put"), "")]),
+                json!([piece(json!(1), json!("y"), json!("put"), "{\"b\":2}")]),
             ],
         ),
         (
-            "objects",
+            "names in fragments",
             vec![
-                call(0.into(), "1".into(), "a".into(), json!({"x": 1})),
-                call(1.into(), "2".into(), "b".into(), json!({"y": 2})),
+                json!([piece(json!(0), json!("x"), json!("g"), "")]),
+                json!([piece(json!(0), null(), json!("et"), "{\"a\":1}")]),
+                json!([piece(json!(1), json!("y"), json!("p"), "")]),
+                json!([piece(json!(1), null(), json!("put"), "{\"b\":2}")]),
+            ],
+        ),
+        (
+            "an id for each piece",
+            vec![
+                json!([piece(json!(0), json!("x1"), json!("get"), "{\"a\"")]),
+                json!([piece(json!(0), json!("x2"), null(), ":1}")]),
+                json!([piece(json!(1), json!("y1"), json!("put"), "{\"b\"")]),
+                json!([piece(json!(1), json!("y2"), json!("put"), ":2}")]),
+            ],
+        ),
+        (
+            "arguments as objects",
+            vec![
+                json!([{"function": {"name": "get", "arguments": {"a": 1}}}, {"function": {"name": "put", "arguments": {"b": 2}}}]),
             ],
         ),
     ];
-    for (name, pieces) in sets {
-        let chunks: Vec<Value> = pieces.iter().map(|piece| delta(json!({"tool_calls": [piece]}))).collect();
-        let reply = stream(&chunks);
-        assert_eq!(calls(&reply), want, "{name}");
-        assert_eq!(reply.stop_reason, StopReason::ToolCalls);
-        assert_ne!(reply.tool_calls[0].id, reply.tool_calls[1].id, "{name}");
-        let together = stream(&[delta(json!({"tool_calls": pieces}))]);
-        assert_eq!(calls(&together), want, "{name}, in one chunk");
+    for (name, deltas) in cases {
+        assert_eq!(calls(&deltas), two, "{name}");
     }
 }
 
 #[test]
-fn replies_are_read_however_they_are_written() {
-    let read = |message: Value| {
-        let reply = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": null});
-        read_whole(&reply)
-    };
-    let text = |reply: &Reply| reply.content.text().into_owned();
-    assert_eq!(text(&read(json!({"content": null}))), "");
-    assert_eq!(text(&read(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}))), "ab");
-    let reply = read(json!({"content": "x", "reasoning_content": "because", "reasoning_details": [{"a": 1}]}));
-    assert_eq!((reply.reasoning.as_deref(), &reply.extra["reasoning_details"]), (Some("because"), &json!([{"a": 1}])));
-    let reply = read(json!({"content": null, "refusal": "no"}));
-    assert_eq!((text(&reply).as_str(), reply.stop_reason), ("no", StopReason::Refusal));
-    let reply = read(
-        json!({"content": "", "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": ""}, "extra_content": {"g": 1}}]}),
-    );
-    assert_eq!(
-        (calls(&reply), reply.stop_reason.clone()),
-        (vec![("a".to_owned(), "".to_owned())], StopReason::ToolCalls)
-    );
-    assert!(reply.tool_calls[0].arguments().unwrap().is_empty());
-    assert_eq!(reply.tool_calls[0].extra["extra_content"], json!({"g": 1}));
-    assert_eq!(
-        calls(&read(json!({"function_call": {"name": "a", "arguments": "{}"}}))),
-        [("a".to_owned(), "{}".to_owned())]
-    );
-    let several =
-        json!({"choices": [{"index": 0, "message": {"content": ""}}, {"index": 1, "message": {"content": "here"}}]});
-    assert_eq!(text(&read_whole(&several)), "here");
-}
-
-fn read_whole(reply: &Value) -> Reply {
-    assembler::read(reply.as_object().unwrap()).unwrap()
-}
-
-#[test]
-fn ends_are_told_from_what_only_looks_like_one() {
-    let complete = |chunks: &[Value]| {
-        let mut assembler = Assembler::default();
-        chunks.iter().for_each(|chunk| assembler.push_data(&chunk.to_string(), &mut |_| ()).unwrap());
-        assembler.is_complete()
-    };
-    let text = delta(json!({"content": "a"}));
-    assert!(!complete(std::slice::from_ref(&text)));
-    assert!(!complete(&[text.clone(), json!({"choices": [{"delta": {}, "finish_reason": ""}]})]));
-    assert!(!complete(&[
-        text.clone(),
-        json!({"choices": [{"delta": {}, "finish_reason": null}]}),
-        json!({"choices": []}),
-        json!({"choices": null})
-    ]));
-    assert!(complete(&[text.clone(), json!({"choices": [{"finish_reason": "eos_token"}]})]));
-    let mut assembler = Assembler::default();
-    assembler.push_data(&text.to_string(), &mut |_| ()).unwrap();
-    assembler.push_data("[DONE]", &mut |_| ()).unwrap();
-    assert!(assembler.is_complete());
-}
-
-#[test]
-fn histories_become_bodies_that_servers_take() {
-    let asked = Message::assistant("").with_tool_calls(vec![ToolCallFixture::call("call_1")]);
-    let messages = vec![
-        Message::user("hi"),
-        asked,
-        Message::tool_result("call_1", "done"),
-        Message::user("and?"),
-        Message::user("well?"),
+fn arguments_that_are_empty_are_none() {
+    let deltas = [
+        json!([{"index": 0, "function": {"name": "get", "arguments": ""}}, {"index": 1, "function": {"name": "get"}}]),
     ];
+    let reply = calls(&deltas);
+    assert_eq!(reply.len(), 2);
+}
+
+#[test]
+fn a_stream_is_read_with_everything_odd_in_it() {
+    let reply = assembled(&[
+        json!({"choices": [{"delta": {"role": "assistant", "content": null}}], "model": "m", "usage": null}),
+        json!({"choices": []}),
+        json!({"choices": null}),
+        json!({"id": "x"}),
+        json!({"choices": [{"index": 0}]}),
+        json!({"choices": [{"index": 1, "delta": {"content": ""}}]}),
+        json!({"choices": [{"index": 0, "delta": {"reasoning_content": "hm"}}]}),
+        json!({"choices": [{"index": 0, "delta": {"content": [{"type": "text", "text": "good "}]}, "finish_reason": ""}]}),
+        json!({"choices": [{"index": 1, "delta": {"content": "another choice"}, "finish_reason": null}]}),
+        json!({"choices": [{"index": 0, "delta": {"content": "morning"}, "finish_reason": "eos_token"}]}),
+        json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}}),
+    ]);
+    assert_eq!((reply.content.text().as_ref(), reply.reasoning.as_deref()), ("good morning", Some("hm")));
+    assert_eq!((reply.stop_reason, reply.model.as_deref()), (StopReason::Stop, Some("m")));
+    assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens), (7, 3, 5));
+}
+
+#[test]
+fn an_end_without_a_reason_is_an_end_only_if_it_is_said() {
+    let mut said = Assembler::default();
+    said.push(r#"{"choices":[{"delta":{"content":"hi"}}]}"#).unwrap();
+    let mut cut = Assembler::default();
+    cut.push(r#"{"choices":[{"delta":{"content":"hi"}}]}"#).unwrap();
+    assert_eq!(said.push("[DONE]").unwrap(), super::super::Progress::End);
+    assert_eq!(said.finish().unwrap().content.text(), "hi");
+    let failure = cut.finish().unwrap_err();
+    assert_eq!((failure.kind, failure.partial.unwrap().content.text().as_ref()), (FailureKind::InvalidReply, "hi"));
+    let mut nothing = Assembler::default();
+    nothing.push("[DONE]").unwrap();
+    assert!(nothing.finish().is_err());
+}
+
+#[test]
+fn failures_inside_a_stream_are_failures() {
+    for (name, data, kind) in [
+        ("", json!({"error": {"message": "x", "type": "overloaded_error"}}), FailureKind::Overloaded),
+        ("", json!({"choices": [{"delta": {}, "finish_reason": "error"}]}), FailureKind::Server),
+        ("", json!({"choices": [{"error": {"code": 429, "message": "x"}}]}), FailureKind::RateLimited),
+        ("error", json!({"message": "x"}), FailureKind::Server),
+        ("error", json!("x"), FailureKind::Server),
+        ("", json!("x"), FailureKind::InvalidReply),
+    ] {
+        let event = super::super::sse::Event { name, data: &data.to_string(), whole: true };
+        let failure = Assembler::default().read(event, &mut |_| {}).unwrap_err();
+        assert_eq!(failure.kind, kind, "{data}");
+    }
+    assert!(Assembler::default().push(r#"{"error": null, "choices": []}"#).is_ok());
+}
+
+#[test]
+fn lines_of_one_event_may_be_chunks_of_their_own() {
+    let chunk = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
+    let mut assembler = Assembler::default();
+    assembler.push(&format!("{}\n{}\n[DONE]", chunk("a"), chunk("b"))).unwrap();
+    assert_eq!(assembler.finish().unwrap().content.text(), "ab");
+}
+
+#[test]
+fn whole_replies_are_read_in_every_shape() {
+    let read = |message: Value, finish: Value| {
+        reply(&json!({"choices": [{"message": message, "finish_reason": finish}], "usage": null}).to_string()).unwrap()
+    };
+    assert_eq!(
+        read(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), json!("stop"))
+            .content
+            .text(),
+        "ab"
+    );
+    assert_eq!(read(json!({"content": null}), json!("tool_calls")).stop_reason, StopReason::Stop);
+    assert_eq!(read(json!({"content": "x", "tool_calls": []}), json!("tool_calls")).stop_reason, StopReason::Stop);
+    assert_eq!(read(json!({"content": null, "refusal": "no"}), json!("stop")).stop_reason, StopReason::Refusal);
+    assert_eq!(read(json!({"content": "x"}), json!("content_filter")).stop_reason, StopReason::Refusal);
+    assert_eq!(read(json!({"content": "x"}), json!(null)).stop_reason, StopReason::Stop);
+    assert_eq!(read(json!({"content": "a\u{fffd}"}), json!("weird")).stop_reason, StopReason::Other("weird".into()));
+    let old = read(json!({"function_call": {"name": "ls", "arguments": "{\"a\":1}"}}), json!("function_call"));
+    assert_eq!(
+        (calls_of(&old), old.stop_reason.clone()),
+        (vec![("ls", "{\"a\":1}".to_owned())], StopReason::ToolCalls)
+    );
+    let thought = read(
+        json!({"content": "x", "reasoning": "r", "reasoning_details": [{"type": "x", "data": "d"}]}),
+        json!("stop"),
+    );
+    assert_eq!(
+        (thought.reasoning.as_deref(), &thought.extra["reasoning_details"]),
+        (Some("r"), &json!([{"type": "x", "data": "d"}]))
+    );
+    let lone = reply(r#"{"choices":[{"message":{"content":"a\ud800b"}}]}"#).unwrap();
+    assert_eq!(lone.content.text(), "a\u{fffd}b");
+    let second = reply(r#"{"choices":[{"message":{"content":""}},{"message":{"content":"b"}}]}"#).unwrap();
+    assert_eq!(second.content.text(), "b");
+    for none in ["", "<html><title>Hi</title>", "[]", r#"{"choices": []}"#, r#"{"choices": null}"#] {
+        assert_eq!(reply(none).unwrap_err().kind, FailureKind::InvalidReply, "{none}");
+    }
+}
+
+#[test]
+fn the_limit_on_the_output_cuts_arguments_off() {
+    for arguments in ["{\"path\": \"a", "", "{"] {
+        let message = json!({"tool_calls": [{"id": "c", "function": {"name": "write", "arguments": arguments}}]});
+        let reply = reply(&json!({"choices": [{"message": message, "finish_reason": "length"}]}).to_string()).unwrap();
+        assert_eq!(reply.stop_reason, StopReason::Length);
+        assert!(reply.tool_calls[0].arguments().unwrap_err().is_cut_off(), "{arguments}");
+    }
+}
+
+fn written(profile: &str, messages: Vec<Message>) -> Vec<Value> {
     let request = Request {
-        system: Some("Be brief.".into()),
+        model: Some("m".into()),
+        system: Some("be good".into()),
         messages: messages.into_iter().collect(),
+        ..Request::default()
+    };
+    body(&request, &Profile::named(profile).unwrap(), false)["messages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn bodies_hold_what_each_server_accepts() {
+    let mut call = ToolCall::from_text("call_1", "ls", r#""{\"a\":1}""#);
+    call.extra.insert("extra_content".into(), json!({"google": {"thought_signature": "s"}}));
+    let asks = Message { reasoning: Some("hm".into()), ..Message::assistant("").with_tool_calls(vec![call]) };
+    let picture = Message::tool_result("call_1", vec![Part::text("see"), Part::image("image/png", "aGk=")]);
+    let messages = vec![
+        Message::user("go"),
+        asks,
+        picture,
+        Message::assistant(""),
+        Message::user(vec![Part::text(""), Part::text("on")]),
+    ];
+
+    let general = written("compatible", messages.clone());
+    assert_eq!(general[0], json!({"role": "system", "content": "be good"}));
+    assert_eq!(
+        general[2],
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function",
+            "extra_content": {"google": {"thought_signature": "s"}}, "function": {"name": "ls", "arguments": "{\"a\":1}"}}]})
+    );
+    assert_eq!(general[3], json!({"role": "tool", "tool_call_id": "call_1", "content": "see"}));
+    assert_eq!(general[4]["content"][1]["image_url"]["url"], "data:image/png;base64,aGk=");
+    assert_eq!((general[5].clone(), general.len()), (json!({"role": "user", "content": "\non"}), 6));
+
+    let mistral = written("mistral", messages.clone());
+    let id = mistral[2]["tool_calls"][0]["id"].as_str().unwrap();
+    assert_eq!((id.len(), &mistral[3]["tool_call_id"]), (9, &json!(id)));
+    assert!(mistral[2]["tool_calls"][0].get("extra_content").is_none());
+    let roles: Vec<&str> = mistral.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+
+    assert_eq!(written("deepseek", messages[..3].to_vec())[2]["reasoning_content"], "hm");
+    assert!(written("deepseek", messages.clone())[2].get("reasoning_content").is_none());
+    assert_eq!(written("kimi", messages.clone())[2]["reasoning_content"], "hm");
+    assert!(written("openai", messages[..3].to_vec())[2].get("reasoning_content").is_none());
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_sent_as_an_object() {
+    let call = ToolCall::from_text("c", "ls", "{\"a\": ");
+    let sent = written("compatible", vec![Message::user("x"), Message::assistant("").with_tool_calls(vec![call])]);
+    let arguments = sent[2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(arguments).unwrap(), json!({"unreadable_arguments": "{\"a\": "}));
+}
+
+#[test]
+fn a_stream_asks_for_its_usage_and_settings_pass_through() {
+    let schema = std::sync::Arc::new(json!({"type": "object"}));
+    let request = Request {
+        model: Some("m".into()),
+        tools: vec![ToolDescription { name: "ls".into(), description: "lists".into(), schema }].into(),
+        settings: json!({"seed": 7, "tool_choice": "required", "stream": false}).as_object().unwrap().clone(),
         additional_context: vec!["note".into()],
         ..Request::default()
     };
-    let plain = body(&request, "m", Map::new(), &Profile::default(), true);
-    let roles = |body: &Value| {
-        let roles =
-            body["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap().to_owned());
-        roles.collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(roles(&plain), "system user assistant tool user user user");
-    assert_eq!(plain["messages"][2]["content"], Value::Null);
-    assert_eq!(plain["stream_options"], json!({"include_usage": true}));
-    let mistral = body(&request, "m", Map::new(), &Profile::named("mistral").unwrap(), true);
-    assert_eq!(roles(&mistral), "system user assistant tool assistant user");
-    let id = mistral["messages"][2]["tool_calls"][0]["id"].as_str().unwrap();
-    assert_eq!(id.len(), 9);
-    assert_eq!(mistral["messages"][3]["tool_call_id"], id);
-    assert!(mistral.get("stream_options").is_none());
-    let text = mistral["messages"][5]["content"].as_str().unwrap();
-    assert!(text.starts_with("and?\n\nwell?\n\n<additional_context>"), "{text}");
-}
-
-struct ToolCallFixture;
-
-impl ToolCallFixture {
-    fn call(id: &str) -> crate::message::ToolCall {
-        crate::message::ToolCall::new(id, "ls", Map::new())
-    }
+    let sent = body(&request, &Profile::named("compatible").unwrap(), true);
+    assert_eq!((&sent["stream"], &sent["stream_options"]), (&json!(true), &json!({"include_usage": true})));
+    assert_eq!((&sent["seed"], &sent["tool_choice"]), (&json!(7), &json!("required")));
+    assert_eq!(
+        sent["tools"],
+        json!([{"type": "function", "function": {"name": "ls", "description": "lists", "parameters": {"type": "object"}}}])
+    );
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "user", "content": "<additional_context>\nnote\n</additional_context>"}])
+    );
+    assert!(body(&request, &Profile::named("mistral").unwrap(), true).get("stream_options").is_none());
 }
