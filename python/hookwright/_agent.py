@@ -54,8 +54,11 @@ _FIXED = frozenset(
     {"model", "hooks", "system", "name", "tools", "cwd", "session", "max_parallel", "output_type", "prices"}
 )
 _FREE = frozenset(
-    {"approver", "approval_timeout", "description", "_kind", "_parent", "_limits", "_configs", "_runs", "_begun"}
-)
+    {
+        "approver", "approval_timeout", "description", "_kind", "_parent", "_window", "_count_tokens", "_limits",
+        "_configs", "_runs", "_begun",
+    }
+)  # fmt: skip
 
 
 class Agent:
@@ -87,6 +90,11 @@ class Agent:
         max_cost: money of a turn, by ``prices``.
         prices: what a million tokens cost, in any unit of money: ``{"input": 2.0, "output": 8.0, "cached": 0.5,
             "cache_write": 2.5}``. What is not given costs nothing.
+        context_window: the tokens that the model holds, its answer included. Where a conversation does not fit, old
+            results of tools are shortened and then messages are left out of what is sent; the session keeps everything.
+            None sends everything.
+        reserved_tokens: of the window, what is left free for the answer.
+        count_tokens: a function from text to its number of tokens; by default an estimate that learns from the server.
         description: what the agent is for, for agents that call it as a tool.
         max_parallel: how many calls run side by side.
 
@@ -127,6 +135,9 @@ class Agent:
         max_parallel: int = 8,
         output_type: Any = None,
         description: str = "",
+        context_window: int | None = None,
+        reserved_tokens: int = 4096,
+        count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         if not isinstance(model, (Scripted, FunctionModel, ServerModel)):
             if not callable(model):
@@ -162,6 +173,15 @@ class Agent:
         self.description = well_formed(description)
         self.output_type = None if output_type is None else OutputType(output_type)
         self.prices = dict(prices or {})
+        if context_window is not None:
+            _check_number("context_window", context_window, least=1024)
+            _check_number("reserved_tokens", reserved_tokens)
+            if reserved_tokens >= context_window:
+                raise ValueError(
+                    f"reserved_tokens={reserved_tokens} leaves nothing of the {context_window} of the window"
+                )
+        self._window = None if context_window is None else (context_window, reserved_tokens)
+        self._count_tokens = count_tokens
         self._kind, self._parent = "main", None
         self.name = well_formed(name)
         self.approver = approver
@@ -431,6 +451,8 @@ class Agent:
                 cwd=self.cwd,
                 limits=self._limits,
                 prices=self.prices,
+                window=self._window,
+                count_tokens=self._count_tokens,
                 checks_output=self.output_type is not None,
                 script=self.model.native if isinstance(self.model, Scripted) else None,
             )

@@ -965,6 +965,8 @@ class TurnConfig:
         cwd: Any,
         limits: Any,
         prices: dict[str, Any],
+        window: tuple[int, int] | None,
+        count_tokens: Any,
         checks_output: bool,
         script: Script | None,
     ) -> Self: ...

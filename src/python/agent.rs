@@ -24,8 +24,9 @@ use super::session::PySession;
 use super::tool::{Called, PyWorkspaceTool, from_exception, timed_out, to_exception};
 use crate::agent::Limits;
 use crate::agent::turn::{
-    Answer, Approval, CallAnswer, Effect, Prices, Spent, Step, Turn, TurnConfig, TurnInput, TurnTool,
+    Answer, Approval, CallAnswer, Effect, Prices, Spent, Step, Turn, TurnConfig, TurnInput, TurnTool, Window,
 };
+use crate::context::{CachedTokens, CountFunction, EstimatedTokens, MicroOptions, SelectOptions, TokenCounter};
 use crate::hook::{AgentIdentity, AgentKind};
 use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
 use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolContext, ToolError, ToolErrorCode};
@@ -45,7 +46,8 @@ impl PyTurnConfig {
     /// from.
     #[new]
     #[pyo3(signature = (
-        *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, checks_output, script
+        *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, window, count_tokens, checks_output,
+        script
     ))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn new(
@@ -60,6 +62,8 @@ impl PyTurnConfig {
         cwd: Option<PathBuf>,
         limits: Bound<'_, PyDict>,
         prices: Bound<'_, PyDict>,
+        window: Option<(usize, usize)>,
+        count_tokens: Option<Py<PyAny>>,
         checks_output: bool,
         script: Option<Bound<'_, PyScript>>,
     ) -> PyResult<Self> {
@@ -91,6 +95,13 @@ impl PyTurnConfig {
             cwd,
             limits,
             prices,
+            window: window.map(|(tokens, reserved)| Window {
+                tokens,
+                reserved,
+                micro: MicroOptions::default(),
+                select: SelectOptions::default(),
+                counter: Arc::new(CachedTokens::new(counter_of(count_tokens))),
+            }),
             checks_output,
             now: Instant::now,
         };
@@ -138,6 +149,17 @@ impl PyTurnConfig {
             None => Ok(()),
         })
     }
+}
+
+/// How tokens are counted: by a function of the user's, or by an estimate that learns.
+fn counter_of(function: Option<Py<PyAny>>) -> Arc<dyn TokenCounter> {
+    let Some(function) = function else { return Arc::new(EstimatedTokens::default()) };
+    let estimate = EstimatedTokens::default();
+    Arc::new(CountFunction(move |text: &str| {
+        let counted = Python::attach(|py| function.bind(py).call1((text,)).and_then(|count| count.extract::<usize>()));
+        // A function that fails must not end a run over a number.
+        counted.unwrap_or_else(|_| estimate.count_text(text))
+    }))
 }
 
 /// A tool as Python describes it.

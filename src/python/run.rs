@@ -312,6 +312,10 @@ impl PyRunEvent {
                 dict.set_item("error", failure.to_string())?;
                 dict.set_item("seconds", wait.as_secs_f64())?;
             }
+            RunEvent::Fitted { left_out, shortened } => {
+                dict.set_item("left_out", left_out)?;
+                dict.set_item("shortened", shortened)?;
+            }
             RunEvent::Message(message) => dict.set_item("message", PyMessage(message.clone()))?,
             RunEvent::ToolStarted { id, name, arguments } => {
                 dict.set_item("id", id)?;
@@ -333,7 +337,7 @@ impl PyRunEvent {
 
 #[pymethods]
 impl PyRunEvent {
-    /// ``"turn_started"``, ``"text"``, ``"reasoning"``, ``"call_delta"``, ``"retry"``, ``"message"``, ``"tool_started"``, ``"tool_finished"``, ``"notice"`` or ``"hooks"``.
+    /// ``"turn_started"``, ``"text"``, ``"reasoning"``, ``"call_delta"``, ``"retry"``, ``"fitted"``, ``"message"``, ``"tool_started"``, ``"tool_finished"``, ``"notice"`` or ``"hooks"``.
     #[getter]
     fn r#type(&self) -> &'static str {
         match &self.0 {
@@ -342,6 +346,7 @@ impl PyRunEvent {
             RunEvent::Reasoning { .. } => "reasoning",
             RunEvent::CallDelta { .. } => "call_delta",
             RunEvent::Retry { .. } => "retry",
+            RunEvent::Fitted { .. } => "fitted",
             RunEvent::Message(_) => "message",
             RunEvent::ToolStarted { .. } => "tool_started",
             RunEvent::ToolFinished(_) => "tool_finished",

@@ -52,7 +52,9 @@ def exchange(case: Case, path: Path) -> tuple[list[dict[str, Any]], list[dict[st
     """The bodies of two requests with calls between them, and the exchanges of the cassette."""
     server = Server([case])
     kind = hw.OpenAI if case.provider == "openai" else hw.Anthropic
-    model = hw.Recorder(kind("m", base_url=server.url(case), api_key="sk-test-1", max_tokens=100, temperature=0.5), path)
+    model = hw.Recorder(
+        kind("m", base_url=server.url(case), api_key="sk-test-1", max_tokens=100, temperature=0.5), path
+    )
     hooks = hw.HookChain()
     hooks.on("pre_llm_request")(lambda event: {"additional_context": "a note"})
     hw.Agent(model, tools=[a, b], system="Be brief.", hooks=hooks).run_sync("hi")

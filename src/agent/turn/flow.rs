@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::calls::Batch;
 use super::machine::{Answer, Effect, Port};
+use super::window::{Shortened, replaced_messages};
 use super::{CallRecord, Ending, HistoryPayload, RunEvent, TurnConfig, TurnInput, TurnResult};
 use crate::agent::limits::{LimitReached, TurnCounters};
 use crate::hook::{Action, Event, Field, HostHandle, Outcome, Payload, Scope};
-use crate::message::{Content, History, Message};
+use crate::message::{Content, Message};
 use crate::model::with_context;
 use crate::model::{FailureKind, ModelFailure, Reply, Request, StreamEvent, ToolDescription};
 
@@ -40,6 +41,8 @@ pub(super) struct Run {
     told: bool,
     /// How often requests were made again.
     retries: u32,
+    /// The conversation with shortened results, once there is one.
+    pub(super) shortened: Option<Shortened>,
     /// Whether the model was asked to mend an answer without the right type.
     answer_sent_back: bool,
 }
@@ -73,6 +76,7 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         hold_text: input.hold_text,
         told: false,
         retries: 0,
+        shortened: None,
         answer_sent_back: false,
     };
     let ending = match run.config.session.begin_turn() {
@@ -216,10 +220,12 @@ impl Run {
             tools: self.config.tools.iter().map(|tool| tool.description.clone()).collect(),
             ..Request::default()
         };
+        self.fitting(&mut request).await?;
+        let sent = request.messages.clone();
         let outcome = self.notify(Event::PreLlmRequest, |run| {
             let names: Vec<_> = run.config.tools.iter().map(|tool| tool.description.name.as_str()).collect();
             vec![
-                (Field::Messages, run.history_payload()),
+                (Field::Messages, Payload::foreign(HistoryPayload(sent.clone()))),
                 (Field::SystemPrompt, system.as_deref().unwrap_or_default().into()),
                 (Field::Model, run.config.model.as_ref().into()),
                 (Field::Tools, json!(names).into()),
@@ -230,7 +236,8 @@ impl Run {
             adjust(&mut request, &outcome);
         }
         self.told = false;
-        let mut effect = Effect::Model { request: Arc::new(request), streamed: self.streamed };
+        let request = Arc::new(request);
+        let mut effect = Effect::Model { request: request.clone(), streamed: self.streamed };
         let answer = loop {
             match self.port.perform(effect).await {
                 Answer::Pieces(pieces) => self.pieces(pieces).await?,
@@ -242,6 +249,7 @@ impl Run {
         };
         match answer {
             Ok(reply) => {
+                self.learn(&request, reply.usage);
                 self.counters.add_usage(reply.usage, self.config.prices.cost(reply.usage));
                 Ok(reply)
             }
@@ -513,10 +521,8 @@ impl Run {
 
 /// What hooks changed about a request, for this request only.
 fn adjust(request: &mut Request, outcome: &Outcome) {
-    if let Some(Ok(list)) = outcome.replaced(Field::Messages).map(|value| value.json()) {
-        // Each was checked to be a message when the hook returned it.
-        let messages = list.as_array().into_iter().flatten().filter_map(read_message);
-        request.messages = messages.map(Arc::new).collect::<History>();
+    if let Some(messages) = replaced_messages(outcome) {
+        request.messages = messages;
     }
     if let Some(system) = outcome.replaced(Field::SystemPrompt).and_then(|value| value.text()) {
         request.system = (!system.is_empty()).then(|| system.into());

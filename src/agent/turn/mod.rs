@@ -12,6 +12,7 @@ mod price;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 pub use self::history::HistoryPayload;
 pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Spent, Step, Turn};
 pub use self::price::Prices;
+pub use self::window::Window;
 use super::limits::{LimitReached, Limits};
 use super::session::{Session, SessionError};
 use crate::hook::{AgentIdentity, HookChain, Host, Outcome};
@@ -78,6 +80,8 @@ pub struct TurnConfig {
     pub limits: Limits,
     /// What tokens cost.
     pub prices: Prices,
+    /// What the model holds, if conversations are to be made to fit.
+    pub window: Option<Window>,
     /// Whether the answer has a type, so that it has to be checked.
     pub checks_output: bool,
     /// What the clock says; a simulation brings its own.
@@ -241,6 +245,13 @@ pub enum RunEvent {
         failure: ModelFailure,
         /// How long until the next one.
         wait: Duration,
+    },
+    /// The conversation was too long for the model, and a shorter one is sent.
+    Fitted {
+        /// How many messages are left out.
+        left_out: usize,
+        /// How many were shortened.
+        shortened: usize,
     },
     /// A message was added to the history.
     Message(Arc<Message>),

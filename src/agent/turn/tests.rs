@@ -37,6 +37,7 @@ fn config(chain: HookChain) -> TurnConfig {
         cwd: PathBuf::from("/"),
         limits: Limits::default(),
         prices: Prices::default(),
+        window: None,
         checks_output: false,
         now: Instant::now,
     }
