@@ -47,7 +47,7 @@ endef
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The virtual environment with the packages of development in it. A broken one (its interpreter moved) is made anew.
 # The pip that comes with Python 3.11 does not read dependency groups, which both we and maturin use.
