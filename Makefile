@@ -86,6 +86,12 @@ test: environment ## Run the tests of the core, of its documentation, and of the
 soundness: ## Run 20,000 commands that the shell gate calls read-only, and look whether anything changed
 	cargo test --no-default-features --test gate_soundness -- --include-ignored --nocapture
 
+.PHONY: e2e
+e2e: environment ## Talk to a real language model on this machine (builds its server: some minutes)
+	$(call build_extension,$(TEST_PROFILE))
+	"$(BIN)/python" -m pip install --disable-pip-version-check --group e2e
+	$(BIN)/python scripts/e2e.py
+
 .PHONY: lint
 lint: environment ## Check formatting, clippy, ruff, types and stubs
 	cargo fmt --check

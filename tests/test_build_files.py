@@ -55,4 +55,4 @@ def test_a_named_interpreter_is_the_only_candidate(tmp_path: Path) -> None:
 def test_make_lists_its_targets() -> None:
     listed = subprocess.run(["make", "-s", "-C", str(ROOT), "help"], capture_output=True, text=True, check=True).stdout
     targets = [line.split()[1] for line in listed.splitlines() if line.startswith("  make ")]
-    assert targets == ["help", "demo", "test", "soundness", "lint", "bench", "wheel", "clean"]
+    assert targets == ["help", "demo", "test", "soundness", "e2e", "lint", "bench", "wheel", "clean"]
