@@ -84,9 +84,24 @@ def test_mistakes_are_the_models_to_read(run: Run, root: Path) -> None:
     ]
 
 
+def test_listing_and_editing(run: Run, root: Path) -> None:
+    _, (listed, edited, refused) = told_of(
+        run,
+        hw.workspace_tools(root),
+        call("list_dir"),
+        call("edit_file", path="src/main.py", old_text="print('hello')", new_text="print('bye')"),
+        call("edit_file", path="src/main.py", old_text="print(", new_text="log("),
+    )
+    assert listed.splitlines()[-2:] == ["notes.md (20 bytes)", "src/"]
+    assert edited == "Replaced 1 place in src/main.py, in line 1."
+    assert "2 times" in refused
+    assert "lines 1, 2" in refused
+    assert (root / "src" / "main.py").read_text() == "print('bye')\nprint('world')\n"
+
+
 def test_reading_only_leaves_the_others_out(root: Path) -> None:
     names = {tool.name for tool in hw.workspace_tools(root, write=False, shell=False)}
-    assert names == {"read_file", "grep", "glob"}
+    assert names == {"read_file", "list_dir", "grep", "glob"}
 
 
 def test_commands_run_in_the_root_whatever_folder_the_agent_is_in(run: Run, root: Path) -> None:
