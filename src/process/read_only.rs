@@ -181,6 +181,19 @@ pub fn command(text: &str, folder: &Path, work_tree: &Path, repository: Option<&
     in_environment(spec, work_tree, repository)
 }
 
+/// The same for a command of git that runs no program of any repository, such as a list of files: it works also in one
+/// that was not looked at.
+pub fn listing(text: &str, folder: &Path, work_tree: &Path) -> ProcessSpec {
+    anywhere(command(text, folder, work_tree, None))
+}
+
+/// Has git work in every repository that its owner lets it work in.
+fn anywhere(mut spec: ProcessSpec) -> ProcessSpec {
+    spec.environment.retain(|(name, _)| name != OTHERS && name != COUNT);
+    spec.environment.push((COUNT.into(), GIT_CONFIGURATION.len().to_string().into()));
+    spec
+}
+
 fn in_environment(mut spec: ProcessSpec, work_tree: &Path, repository: Option<&Repository>) -> ProcessSpec {
     spec.clear_environment = true;
     spec.environment = environment(std::env::vars_os(), work_tree, repository);
@@ -351,10 +364,7 @@ async fn check(
 async fn git(arguments: &[&str], folder: &Path, work_tree: &Path) -> Result<Option<Vec<u8>>, GitRisk> {
     let mut spec = ProcessSpec::new("git").working_directory(folder).timeout(GIT_PATIENCE);
     spec.arguments = arguments.iter().map(OsString::from).collect();
-    let mut spec = in_environment(spec, work_tree, None);
-    // What is looked at here is not known to be safe yet, and belongs to whom it belongs.
-    spec.environment.retain(|(name, _)| name != OTHERS && name != COUNT);
-    spec.environment.push((COUNT.into(), GIT_CONFIGURATION.len().to_string().into()));
+    let spec = anywhere(in_environment(spec, work_tree, None));
     if spec.program == "git" {
         return Ok(None);
     }

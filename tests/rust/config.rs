@@ -239,7 +239,7 @@ fn mistakes_at_the_top_of_a_file() {
         ("version: 1\nhook: []\n", r#"hooks.yaml:2:1: unknown key "hook"; did you mean "hooks"?"#),
         (
             "version: 1\nxyz: []\n",
-            r#"hooks.yaml:2:1: unknown key "xyz"; one of version, hooks, permissions, disabled_hooks, budget"#,
+            r#"hooks.yaml:2:1: unknown key "xyz"; one of version, hooks, permissions, gates, disabled_hooks, budget"#,
         ),
         (
             "version: 1\nhooks:\n  name: x\n",

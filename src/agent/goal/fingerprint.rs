@@ -164,7 +164,7 @@ fn checked_out(git: &Path) -> Vec<u8> {
 /// tree, so no filter or driver that a repository names is run. If it cannot be asked, such files do not count.
 async fn tracked_but_ignored(root: &Path) -> BTreeSet<PathBuf> {
     let text = "git ls-files -z --cached --ignored --exclude-standard";
-    let spec = read_only::command(text, root, root, None).timeout(Duration::from_secs(10));
+    let spec = read_only::listing(text, root, root).timeout(Duration::from_secs(10));
     match run(spec).await {
         Ok(output) if output.status == Status::Exited(0) => {
             let names = output.stdout.bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty());

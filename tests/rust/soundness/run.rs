@@ -93,7 +93,13 @@ impl Runner {
         let mut driver = Command::new("bash");
         driver.args(["--noprofile", "--norc", "-p", "-c", DRIVER, "driver"]).arg(if keep { "keep" } else { "" });
         driver.args(commands.iter().flat_map(|text| arguments(text)[5..].to_vec()));
-        driver.env_clear().envs(environment(inherited, &work, self.repository.as_ref()));
+        let mut variables = environment(inherited, &work, self.repository.as_ref());
+        // The scratch folder is a copy of the one that was looked at.
+        let looked_at = self.template.work().canonicalize().unwrap();
+        for (_, value) in variables.iter_mut().filter(|(_, value)| value == looked_at.as_os_str()) {
+            *value = work.canonicalize().unwrap().into();
+        }
+        driver.env_clear().envs(variables);
         driver.current_dir(&work).stdin(Stdio::null());
         if let User::Other(user) = self.user {
             driver.uid(user).gid(user);
