@@ -18,6 +18,9 @@ const MAX_WRAPPERS: usize = 10;
 /// How often a loop is walked until what is known of variables no longer changes.
 const MAX_ROUNDS: usize = 3;
 
+/// In how many loops around it a loop is walked so often.
+const MAX_FOLLOWED_LOOPS: usize = 2;
+
 /// Where the text that is being walked stands in the whole.
 #[derive(Clone)]
 pub(super) enum Origin {
@@ -282,6 +285,8 @@ impl<'t> Walk<'t> {
         self.conditional += 1;
         let mark = (self.reasons.len(), self.commands.len());
         let before = self.variables.clone();
+        // Each loop around this one walks it as often again.
+        let most = if self.loops >= MAX_FOLLOWED_LOOPS { 0 } else { MAX_ROUNDS };
         for round in 0.. {
             let start = self.variables.clone();
             self.round(&mut walk);
@@ -289,11 +294,11 @@ impl<'t> Walk<'t> {
             if self.variables == start {
                 break;
             }
-            if round == MAX_ROUNDS {
+            if round == most {
                 // What it settles on is not found: then nothing is known.
                 self.variables.forget();
             }
-            if round > MAX_ROUNDS {
+            if round > most {
                 break;
             }
             self.reasons.truncate(mark.0);
