@@ -16,7 +16,7 @@ const MAX_WORK: usize = 1500;
 /// How many commands may run one another: `env nice timeout 5 ls` are three around one.
 const MAX_WRAPPERS: usize = 10;
 /// How often a loop is walked until what is known of variables no longer changes.
-const MAX_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 2;
 
 /// In how many loops around it a loop is walked so often.
 const MAX_FOLLOWED_LOOPS: usize = 2;
