@@ -1,10 +1,12 @@
 //! Builtins of the shell that set variables, evaluate text, or change the shell; the others are in the table.
 
 use super::analysis::{Effect, Reason, ReasonCode, Span};
-use super::table::{Site, environment_variable_is_safe};
 use super::variables::{Known, Variables};
 use super::walk::{Origin, Walk};
 use super::word::{Value, Word};
+
+/// How many numbers that may not be there a test may hold: it is read with and without each.
+const MAX_VANISHING: usize = 4;
 
 /// Whether the builtin takes assignments as words.
 pub(super) fn declares(name: &str) -> bool {
@@ -79,6 +81,11 @@ fn known(word: &Word) -> Known {
     }
 }
 
+/// Whether the words are options that only print, or operands that are none.
+fn operands_only(words: &[Word]) -> bool {
+    words.iter().all(|word| !word.can_be_option())
+}
+
 impl Walk<'_> {
     pub(super) fn builtin(&mut self, name: &str, words: &[Word]) -> Vec<Option<String>> {
         let whole = words[0].span;
@@ -117,25 +124,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            "unset" => {
-                for word in operands {
-                    self.variable_name(
-                        &match known(word) {
-                            Known::Text(text) if text.starts_with('-') => Known::Text(String::new()),
-                            other => other,
-                        },
-                        &word.raw,
-                        word.span,
-                    );
-                    if let Some(name) = word.text() {
-                        self.check_name(name, word.span);
-                        self.variables.set(name, Known::Text(String::new()));
-                        if self.functions.contains_key(name) {
-                            self.functions.insert(name.to_owned(), false);
-                        }
-                    }
-                }
-            }
+            "unset" => self.unset(operands),
             "getopts" => {
                 if let Some(word) = operands.get(1) {
                     self.variable_name(&known(word), &word.raw, word.span);
@@ -144,15 +133,17 @@ impl Walk<'_> {
             }
             "set" => self.set(whole, operands),
             "kill" => {
-                if !operands.first().is_some_and(|word| matches!(word.text(), Some("-l" | "-0"))) {
+                let prints = matches!(operands.first().and_then(Word::text), Some("-l" | "-0"));
+                if !prints || !operands_only(&operands[1..]) {
                     self.reasons.push(Reason::new(ReasonCode::ProgramWrites, Effect::Writes, whole, name));
                 }
             }
             "shopt" => {
-                let sets = operands.iter().any(
-                    |word| !matches!(word.text(), Some(text) if !text.starts_with('-') || text == "-p" || text == "-q"),
-                );
-                if sets {
+                let prints = |word: &Word| matches!(word.text(), Some(text) if !text.starts_with('-') || text == "-p" || text == "-q");
+                // It changes which files a pattern finds, nothing else.
+                let finds = |words: &[&str]| matches!(words, ["-s" | "-u", names @ ..] if names.iter().all(|name| *name == "globstar"));
+                let texts: Vec<&str> = operands.iter().map(|word| word.text().unwrap_or("-")).collect();
+                if !operands.iter().all(prints) && !finds(&texts) {
                     self.changes(whole, name);
                 }
             }
@@ -169,7 +160,7 @@ impl Walk<'_> {
                     "hash" if operands.first().and_then(Word::text) == Some("-t") => {
                         operands.iter().all(|word| word.text().is_some())
                     }
-                    "hash" => operands.iter().all(flags("l")),
+                    "hash" => operands.iter().all(flags("lr")),
                     _ => operands.iter().all(flags("p")),
                 };
                 if !only_prints {
@@ -192,9 +183,32 @@ impl Walk<'_> {
 
     fn set_unknown(&mut self, word: &Word) {
         if let Some(name) = word.text() {
-            self.check_name(name, word.span);
-            self.variables.set(name, Known::Anything(String::new()));
+            self.sets(name, Known::anything(), word.span);
         }
+    }
+
+    /// `unset`: variables, and functions if it is not told that it is about variables.
+    fn unset(&mut self, operands: &[Word]) {
+        let (mut variables, mut functions) = (false, false);
+        for (index, word) in operands.iter().enumerate() {
+            match word.text() {
+                Some("-v") if index == 0 => variables = true,
+                Some("-f") if index == 0 => functions = true,
+                Some(name) if !name.starts_with('-') => {
+                    self.variable_name(&known(word), &word.raw, word.span);
+                    if functions {
+                        continue;
+                    }
+                    // In a function it may have been a local one, and that of the caller is seen again.
+                    let gone =
+                        if self.in_function { Known::anything() } else { Known::Text(String::new()) };
+                    self.sets(name, gone.clone(), word.span);
+                    self.variables.unset(name, gone);
+                }
+                _ => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
+            }
+        }
+        self.whole.unsets_functions |= !variables;
     }
 
     fn eval(&mut self, whole: Span, operands: &[Word]) {
@@ -220,8 +234,7 @@ impl Walk<'_> {
                 }
                 // It only says what the names are.
                 ("command", "-v" | "-V" | "-pv" | "-pV") => return as_they_are(words),
-                ("command", "-p") | ("exec", "-c" | "-l" | "-cl") => rest = &rest[1..],
-                ("exec", "-a") => rest = rest.get(2..).unwrap_or_default(),
+                ("command", "-p") => rest = &rest[1..],
                 _ => {
                     self.reasons.push(Reason::new(ReasonCode::UnknownOption, Effect::Unknown, rest[0].span, option));
                     return as_they_are(words);
@@ -232,9 +245,7 @@ impl Walk<'_> {
             return as_they_are(words);
         }
         // Functions are passed over: the name means the builtin or the program.
-        let functions = std::mem::take(&mut self.functions);
-        self.command(rest);
-        self.functions = functions;
+        self.passed_on(rest);
         as_they_are(words)
     }
 
@@ -248,7 +259,15 @@ impl Walk<'_> {
                 // In this very shell, but at another time: anything may be set by then, and what it sets may be so at any
                 // time from now on.
                 let before = std::mem::replace(&mut self.variables, Variables::of_others(true));
+                let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, false));
+                self.conditional += 1;
                 self.read(&text, Origin::Within(span));
+                self.conditional -= 1;
+                if self.stops.is_some() {
+                    // Then it would leave out the rest of whatever line it interrupts.
+                    self.refuse(ReasonCode::EvaluatesText, span, "trap");
+                }
+                (self.stops, self.in_function) = outer;
                 let inside = std::mem::replace(&mut self.variables, before);
                 self.variables.may_be_set_by(&inside);
             }
@@ -277,11 +296,13 @@ impl Walk<'_> {
                     if !value.is_empty() {
                         if array {
                             self.read_name(&Known::Text(value.to_owned()), value, word.span);
+                            self.whole.arrays.insert(value.to_owned());
                         }
                     } else if let Some(next) = operands.get(index) {
                         index += 1;
                         if array {
                             self.read_name(&known(next), &next.raw, next.span);
+                            self.whole.arrays.extend(next.text().map(str::to_owned));
                         }
                     }
                 }
@@ -289,14 +310,12 @@ impl Walk<'_> {
             }
             self.read_name(&Known::Text(text.to_owned()), text, word.span);
         }
-        self.variables.set("REPLY", Known::Anything(String::new()));
     }
 
     fn read_name(&mut self, value: &Known, raw: &str, span: Span) {
         self.variable_name(value, raw, span);
         if let Known::Text(name) = value {
-            self.check_name(name, span);
-            self.variables.set(name, Known::Anything(String::new()));
+            self.sets(name, Known::anything(), span);
         }
     }
 
@@ -307,12 +326,14 @@ impl Walk<'_> {
             match word.text() {
                 Some("-t") => {}
                 Some("-d" | "-n" | "-O" | "-s" | "-u") => index += 1,
-                Some(text) if !text.starts_with('-') => self.read_name(&Known::Text(text.to_owned()), text, word.span),
+                Some(text) if !text.starts_with('-') => {
+                    self.read_name(&Known::Text(text.to_owned()), text, word.span);
+                    self.whole.arrays.insert(text.to_owned());
+                }
                 // A callback, or something that may be one.
                 _ => self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw),
             }
         }
-        self.variables.set("MAPFILE", Known::Anything(String::new()));
     }
 
     fn printf(&mut self, words: &[Word]) -> Vec<Option<String>> {
@@ -337,6 +358,17 @@ impl Walk<'_> {
             Some((last, rest)) if last.text() == Some("]") => rest,
             _ => operands,
         };
+        self.test_words(operands, 0);
+    }
+
+    /// `vanished`: how many words were tried both with and without.
+    fn test_words(&mut self, operands: &[Word], vanished: usize) {
+        if let Some(at) = operands.iter().position(Word::may_only_vanish).filter(|_| vanished < MAX_VANISHING) {
+            // It is there, as a word that is no operator, or it is not.
+            let there = Word::fixed("0", operands[at].span);
+            self.test_words(&[&operands[..at], &[there], &operands[at + 1..]].concat(), vanished + 1);
+            return self.test_words(&[&operands[..at], &operands[at + 1..]].concat(), vanished + 1);
+        }
         let several =
             operands.len() > 3 || operands.iter().any(|word| matches!(word.text(), Some("-a" | "-o" | "!" | "(")));
         for (index, word) in operands.iter().enumerate() {
@@ -367,31 +399,20 @@ impl Walk<'_> {
         while let Some(word) = rest.first() {
             match word.text() {
                 Some("--") => return,
-                Some("-o" | "+o") => {
-                    let fine = rest.get(1).is_none_or(|name| {
-                        matches!(
-                            name.text(),
-                            Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noglob" | "verbose")
-                        )
-                    });
-                    if !fine {
-                        return self.changes(whole, "set");
-                    }
-                    rest = rest.get(2..).unwrap_or_default();
-                }
                 Some(text) if text.len() > 1 && text.starts_with(['-', '+']) => {
                     let plain = text[1..].bytes().all(|letter| b"euxfvo".contains(&letter));
-                    if !plain {
+                    // Each `o` among the letters takes a word for itself.
+                    let names = text.matches('o').count();
+                    let known = |name: &Word| {
+                        matches!(name.text(), Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noglob" | "verbose"))
+                    };
+                    rest = &rest[1..];
+                    let (options, later) = rest.split_at(names.min(rest.len()));
+                    // With none left it prints; several without a word each are no text that people write.
+                    if !plain || names > 1 || !options.iter().all(known) {
                         return self.changes(whole, "set");
                     }
-                    rest = &rest[1..];
-                    if text.ends_with('o') {
-                        let name = rest.first().and_then(Word::text);
-                        if !matches!(name, None | Some("pipefail" | "errexit" | "nounset" | "xtrace")) {
-                            return self.changes(whole, "set");
-                        }
-                        rest = rest.get(1..).unwrap_or_default();
-                    }
+                    rest = later;
                 }
                 Some(_) => return,
                 None if word.can_be_option() => return self.changes(whole, "set"),
@@ -401,73 +422,81 @@ impl Walk<'_> {
     }
 
     fn declare(&mut self, builtin: &str, operands: &[Word]) {
-        let mut exports = builtin == "export";
-        let says = |letters: &[char]| {
-            let has = |word: &Word| word.text().is_some_and(|text| text.starts_with('-') && text.contains(letters));
-            operands.iter().any(has)
-        };
-        let changes_case = says(&['l', 'u']);
-        if says(&['p', 'f', 'F']) && !operands.iter().any(|word| word.text().is_none_or(|text| text.contains('='))) {
+        let letters: String = operands
+            .iter()
+            .filter_map(Word::text)
+            .filter(|text| text.starts_with(['-', '+']))
+            .flat_map(|text| text[1..].chars())
+            .collect();
+        let says = |letter: char| letters.contains(letter);
+        if letters.contains(['p', 'f', 'F'])
+            && !operands.iter().any(|word| word.text().is_none_or(|text| text.contains('=')))
+        {
             return; // It prints.
         }
+        let exports = builtin == "export" || says('x');
+        let fixes = builtin == "readonly" || says('r');
         for word in operands {
             let text = match &word.value {
                 Value::Static { text } => text.as_str(),
                 Value::Dynamic { prefix, .. } => prefix.as_str(),
             };
             if word.text().is_some() && text.starts_with('-') || text.starts_with('+') {
-                for letter in text[1..].chars() {
-                    match letter {
-                        'x' => exports = true,
-                        'a' | 'A' | 'r' | 'g' | 'p' | 'f' | 'F' | 'l' | 'u' | 't' => {}
-                        // An integer evaluates what it is given; a reference names another variable.
-                        _ => self.refuse(ReasonCode::EvaluatesText, word.span, text),
-                    }
+                // An integer evaluates what it is given; a reference names another variable.
+                if text[1..].contains(|letter| !"xaArgpfFlut".contains(letter)) {
+                    self.refuse(ReasonCode::EvaluatesText, word.span, text);
                 }
                 continue;
             }
             let (name, value) = match text.split_once('=') {
-                Some((name, value)) => (name, word.text().map(|_| value)),
-                None if word.text().is_some() => (text, Some("")),
+                Some((name, value)) => (name, Some(value)),
+                None if word.text().is_some() => (text, None),
                 None => {
                     self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
                     continue;
                 }
             };
-            let has_value = text.contains('=');
-            // Quoted or not, what stands in brackets is read again as the elements of an array.
-            if value.is_some_and(|value| value.starts_with('(')) {
-                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
-            }
             let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
             if !plain {
                 self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
             }
-            let gets_out = exports && (has_value || self.variables.get(name).is_some());
-            if gets_out && !environment_variable_is_safe(name, value.filter(|_| has_value)) {
-                self.refuse(ReasonCode::SetsVariable, word.span, name);
+            // Quoted or not, what stands in brackets is read again as the elements of an array.
+            if value.is_some_and(|value| value.starts_with('(')) {
+                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
             }
-            self.check_name(name, word.span);
-            if changes_case {
+            if says('a') || says('A') {
+                self.whole.arrays.insert(name.to_owned());
+            }
+            // An array that was written out is none of these: it was read where it stands.
+            let written = word.raw.strip_prefix(name).is_some_and(|rest| rest.trim_start_matches('+').starts_with("=("));
+            if word.text().is_none() && value == Some("") && !written {
+                self.whole.declared_anything.push((name.to_owned(), word.span));
+            }
+            if exports {
+                self.whole.exported.insert(name.to_owned());
+            }
+            let known = match value {
+                Some(value) if word.text().is_some() && letters.chars().all(|letter| "rgx".contains(letter)) => {
+                    Known::Text(value.to_owned())
+                }
+                // Letters may change their case; arrays hold more.
+                _ => Known::anything(),
+            };
+            if builtin == "local" && !self.in_function {
+                // There it fails, and sets nothing.
+                let before = self.variables.get(name).unwrap_or(Known::anything());
+                self.sets(name, before.join(&known), word.span);
+            } else if value.is_some() || !matches!(builtin, "export" | "readonly") {
+                self.sets(name, known, word.span);
+            } else {
+                self.check_name(name, word.span);
+            }
+            if says('l') || says('u') {
                 // Whatever it is set to, its letters change.
                 self.variables.set_unsteady(name);
             }
-            if !has_value && operands[0].text().is_some_and(|first| first.starts_with('-') && first.contains('A')) {
-                self.variables.set_associative(name);
-            }
-            if has_value {
-                let known = value.map_or(Known::Anything(String::new()), |value| Known::Text(value.to_owned()));
-                // Letters may change their case; arrays hold more.
-                let known =
-                    if operands[0].text().is_some_and(|first| first.starts_with('-') && first != "-r" && first != "-g")
-                    {
-                        Known::Anything(String::new())
-                    } else {
-                        known
-                    };
-                self.variables.set(name, known);
-            } else if builtin != "export" && builtin != "readonly" && !name.is_empty() {
-                self.variables.set(name, Known::Anything(String::new()));
+            if fixes {
+                self.fixes(name, word.span);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::analysis::{ReasonCode, Span};
 use super::parse::{self, BraceExpressionMember, BraceExpressionOrText, WordPiece, WordPieceWithSource};
-use super::variables::Known;
+use super::variables::{Known, Number, common};
 use super::walk::Walk;
 use super::word::{Value, Word};
 
@@ -25,53 +25,90 @@ pub(super) enum Reading {
 /// Puts the value of a word together.
 #[derive(Default)]
 pub(super) struct Builder {
+    /// What it surely begins with.
     text: String,
+    /// Whether something followed that is known only when it runs.
     open: bool,
+    /// Whether all of it so far may turn out to be nothing, so that what comes next may be its beginning.
+    pending: bool,
+    /// Whether it can begin with a dash, where nothing is known of its beginning.
+    dash: bool,
     splits: bool,
+    /// Whether it is no word at all if it is empty.
+    vanishes: bool,
     found: bool,
-    number: bool,
+    number: Option<Number>,
     hash: bool,
     parts: usize,
 }
 
 impl Builder {
     fn push(&mut self, text: &str) {
-        self.parts += usize::from(!text.is_empty());
-        if !self.open {
+        if text.is_empty() {
+            return;
+        }
+        self.parts += 1;
+        if self.pending {
+            self.dash |= text.starts_with('-');
+            self.text = common(&self.text, text).to_owned();
+            self.pending = false;
+        } else if !self.open {
             self.text.push_str(text);
         }
     }
 
-    /// A part that is known only when it runs.
-    fn push_unknown(&mut self, prefix: &str, splits: bool) {
+    /// A part that is known only when it runs. `dash`: whether it can begin with a dash; `empty`: whether it can be
+    /// nothing.
+    fn push_part(&mut self, prefix: &str, dash: bool, empty: bool) {
         self.parts += 1;
-        if !self.open {
-            self.text.push_str(prefix);
+        self.found = false;
+        if self.pending {
+            self.dash |= dash;
+            self.text = common(&self.text, prefix).to_owned();
+            self.pending = empty;
+        } else if !self.open {
+            self.pending = empty && self.text.is_empty();
+            self.dash = self.text.is_empty() && dash;
+            if !empty || self.pending {
+                self.text.push_str(prefix);
+            }
         }
         self.open = true;
-        self.found = false;
+    }
+
+    /// A part of which only the beginning is known.
+    fn push_unknown(&mut self, prefix: &str, splits: bool) {
+        self.push_part(prefix, prefix.is_empty() || prefix.starts_with('-'), prefix.is_empty());
         self.splits |= splits;
     }
 
     fn push_glob(&mut self) {
-        self.parts += 1;
-        self.found = !self.open || self.found;
-        self.open = true;
+        let found = !self.open || self.found;
+        self.push_part("", true, false);
+        self.found = found;
     }
 
-    fn push_known(&mut self, known: &Known, splits: bool) {
+    fn push_known(&mut self, known: &Known, splits: bool, quoted: bool) {
         match known {
             Known::Text(text) if !splits => self.push(text),
-            Known::Number => {
-                self.number = self.parts == 0;
-                self.push_unknown(if self.text.is_empty() { "0" } else { "" }, false);
+            Known::Number(number) => {
+                self.number = Some(*number).filter(|_| self.parts == 0);
+                self.push_part("", number.negative, number.empty);
+                self.vanishes |= !quoted;
+                self.splits |= splits;
             }
             Known::Hash => {
                 self.hash = self.parts == 0;
-                self.push_unknown(if self.text.is_empty() { "0" } else { "" }, false);
+                self.push_part("", false, true);
+                self.vanishes |= !quoted;
+                self.splits |= splits;
+            }
+            Known::Perhaps(prefix) => {
+                self.push_part(prefix, prefix.is_empty() || prefix.starts_with('-'), true);
+                self.splits |= splits;
             }
             Known::File(prefix) if !splits => {
-                self.push_unknown(prefix, false);
+                self.push_part(prefix, prefix.is_empty() || prefix.starts_with('-'), false);
                 self.found = true;
             }
             other => self.push_unknown(other.prefix(), splits),
@@ -80,48 +117,48 @@ impl Builder {
 
     /// What a variable holds that is set to this.
     pub(super) fn known(&self) -> Known {
-        if self.number && self.parts == 1 {
-            Known::Number
-        } else if self.hash && self.parts == 1 {
-            Known::Hash
-        } else if !self.open {
-            Known::Text(self.text.clone())
-        } else if self.found && !self.splits {
-            Known::File(self.text.clone())
-        } else {
-            Known::Anything(self.text.clone())
+        match self.number {
+            Some(number) if self.parts == 1 => Known::Number(number),
+            _ if self.hash && self.parts == 1 => Known::Hash,
+            _ if !self.open => Known::Text(self.text.clone()),
+            _ if self.found && !self.splits => Known::File(self.text.clone()),
+            _ if self.pending && !self.text.is_empty() => Known::Perhaps(self.text.clone()),
+            _ => Known::Anything(self.text.clone()),
         }
     }
 
     fn value(self) -> Value {
-        if self.open {
-            Value::Dynamic { prefix: self.text, splits: self.splits }
-        } else {
-            Value::Static { text: self.text }
+        if !self.open {
+            return Value::Static { text: self.text };
         }
+        // A negative number on its own is an option of the kind that says how many lines, of no program another one.
+        let number = self.number.is_some() && self.parts == 1;
+        let dash = if self.text.is_empty() { self.dash && !number } else { self.text.starts_with('-') };
+        // Of several words the later ones can begin with anything.
+        let dash = dash || self.splits;
+        let splits = self.splits || self.vanishes && self.pending;
+        Value::Dynamic { prefix: self.text, dash, splits }
     }
 }
 
 impl Walk<'_> {
     /// The words that one word of the text becomes.
     pub(super) fn words(&mut self, raw: &str, span: Span, words: &mut Vec<Word>) {
-        if !has_braces(raw) {
+        let Some(braces) = braces_of(raw) else {
             words.extend(self.word(raw, span, Reading::Argument));
             return;
-        }
-        // More of them become too many words in any case, and the parser takes long for many.
-        let few = raw.bytes().filter(|byte| *byte == b'{').count() <= MAX_BRACE_EXPRESSIONS;
-        let pieces = if few { parse::braces(raw) } else { None };
-        let expanded = pieces.and_then(|pieces| expand_braces(&pieces)).filter(|texts| texts.len() > 1);
-        let Some(texts) = expanded else {
+        };
+        let pieces = if braces.plain { parse::braces(raw) } else { None };
+        let Some(texts) = pieces.and_then(|pieces| expand_braces(&pieces)).filter(|texts| texts.len() > 1) else {
             // It looks like a brace expression; what it becomes is not known.
             let _ = self.word(raw, span, Reading::Argument);
-            let value = Value::Dynamic { prefix: String::new(), splits: true };
+            let value = Value::Dynamic { prefix: String::new(), dash: true, splits: true };
             words.push(Word { raw: raw.to_owned(), span, value });
             return;
         };
-        for text in texts {
-            words.extend(self.word(&text, span, Reading::Argument).map(|word| Word { raw: raw.to_owned(), ..word }));
+        // What becomes nothing at all is no word.
+        for text in texts.iter().filter(|text| !text.is_empty()) {
+            words.extend(self.word(text, span, Reading::Argument).map(|word| Word { raw: raw.to_owned(), ..word }));
         }
     }
 
@@ -177,7 +214,7 @@ impl Walk<'_> {
                     if quoted {
                         built.push(&text.replace("\\\n", ""));
                     } else {
-                        self.unquoted(text, span, reading, built);
+                        self.unquoted(text, raw, span, reading, built);
                     }
                 }
                 WordPiece::SingleQuotedText(text) => built.push(text),
@@ -187,7 +224,7 @@ impl Walk<'_> {
                 },
                 WordPiece::DoubleQuotedSequence(inner) => self.pieces(inner, raw, span, reading, true, built),
                 WordPiece::GettextDoubleQuotedSequence(inner) => {
-                    self.pieces(inner, raw, span, reading, true, &mut Builder::default());
+                    let _ = self.pieces(inner, raw, span, reading, true, &mut Builder::default());
                     built.push_unknown("", false);
                 }
                 // It becomes a path, or stays as it is; no option either way.
@@ -200,29 +237,29 @@ impl Walk<'_> {
                 WordPiece::ParameterExpansion(expression) => {
                     let known = self.parameter(expression, span, quoted);
                     let splits = !quoted && reading == Reading::Argument && self.splits(&known);
-                    built.push_known(&known, splits);
+                    built.push_known(&known, splits, quoted);
                 }
                 WordPiece::CommandSubstitution(text) => {
                     let start = piece.start_index + 2;
                     let known = self.substitution(text, raw, start, span);
                     let splits = !quoted && reading == Reading::Argument && self.splits(&known);
-                    built.push_known(&known, splits);
+                    built.push_known(&known, splits, quoted);
                 }
                 WordPiece::BackquotedCommandSubstitution(text) => {
                     // What a backslash means in here depends on where the backquotes stand.
                     let source = raw.get(piece.start_index..piece.end_index).unwrap_or("\\");
                     let known = if source.contains('\\') {
                         self.refuse(ReasonCode::NotParsed, span, source);
-                        Known::Anything(String::new())
+                        Known::anything()
                     } else {
                         self.substitution(text, raw, piece.start_index + 1, span)
                     };
                     let splits = !quoted && reading == Reading::Argument && self.splits(&known);
-                    built.push_known(&known, splits);
+                    built.push_known(&known, splits, quoted);
                 }
                 WordPiece::ArithmeticExpression(expression) => {
                     self.arithmetic(&expression.value, span);
-                    built.push_known(&Known::Number, false);
+                    built.push_known(&Known::INTEGER, self.variables.splits_elsewhere && !quoted, quoted);
                 }
             }
         }
@@ -231,25 +268,28 @@ impl Walk<'_> {
     /// Whether an unquoted expansion of this can become other than one word.
     fn splits(&self, known: &Known) -> bool {
         match known {
-            Known::Number | Known::Hash => self.variables.splits_elsewhere,
+            Known::Number(_) | Known::Hash => self.variables.splits_elsewhere,
             Known::Text(text) => {
                 let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@:%+=,-".contains(&byte);
                 text.is_empty() || self.variables.splits_elsewhere || !text.bytes().all(plain)
             }
-            Known::File(_) | Known::Anything(_) => true,
+            Known::File(_) | Known::Anything(_) | Known::Perhaps(_) => true,
         }
     }
 
-    fn unquoted(&mut self, text: &str, span: Span, reading: Reading, built: &mut Builder) {
+    /// `raw`: the whole word, in which a bracket may be closed by another piece.
+    fn unquoted(&mut self, text: &str, raw: &str, span: Span, reading: Reading, built: &mut Builder) {
         // Inside a word the shell has no blanks and operators; if the parser left some, it lost its way.
         let lost = |character: char| character.is_ascii_whitespace() || ";&|<>()".contains(character);
         if reading != Reading::Pattern && text.contains(lost) {
             self.refuse(ReasonCode::NotParsed, span, text);
         }
         for (at, character) in text.char_indices() {
-            let pattern = matches!(character, '*' | '?') || (character == '[' && text[at..].contains(']'));
+            let pattern = matches!(character, '*' | '?') || (character == '[' && raw.contains(']'));
             if reading == Reading::Argument && pattern {
                 built.push_glob();
+            } else if character == '~' && reading != Reading::Pattern && text[..at].ends_with(['=', ':']) {
+                built.push_unknown("", false);
             } else {
                 built.push(character.encode_utf8(&mut [0; 4]));
             }
@@ -257,38 +297,58 @@ impl Walk<'_> {
     }
 }
 
-/// Whether text may hold a brace expression outside quotes.
-fn has_braces(raw: &str) -> bool {
-    let Some(start) = raw.find('{') else { return false };
-    let rest = &raw[start..];
-    rest.contains('}') && (rest.contains(',') || rest.contains("..")) && unquoted_brace(raw)
+/// A word in which braces stand outside of quotes.
+struct Braces {
+    /// Whether they are only of the kind that the parser and the shell surely read alike: not in one another, with
+    /// nothing quoted, escaped or expanded in them, and no quotes or expansions in the word that need a parser.
+    plain: bool,
 }
 
-/// Whether an unquoted `{` that is not part of `${` is followed by `,` or `..`, and `}`.
-fn unquoted_brace(raw: &str) -> bool {
+/// The brace expressions of a word, if there may be some: an unquoted `{` that is not part of `${`, then `,` or `..`, and
+/// a `}`.
+fn braces_of(raw: &str) -> Option<Braces> {
     let bytes = raw.as_bytes();
-    let (mut at, mut quote, mut open, mut parts) = (0, 0u8, false, false);
+    let (mut at, mut quote, mut open, mut parts, mut any) = (0, 0u8, 0, false, false);
+    let (mut groups, mut dollar) = (0, false);
+    let mut plain = !["$'", "$\"", "$(", "${", "$[", "`", "<(", ">("].iter().any(|mark| raw.contains(mark));
+    // In a word that needs a parser for its quotes, any brace is one.
+    let doubtful = !plain;
     while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if quote != b'\'' => at += 1,
-            byte @ (b'\'' | b'"') if quote == 0 => quote = byte,
-            byte if quote != 0 && byte == quote => quote = 0,
-            _ if quote != 0 => {}
-            b'$' if bytes.get(at + 1) == Some(&b'{') => {
-                // To its end, roughly: what is in there is not a brace expression, and one too many is no harm.
-                while at < bytes.len() && bytes[at] != b'}' {
-                    at += 1;
-                }
+        let byte = bytes[at];
+        let after_dollar = std::mem::replace(&mut dollar, byte == b'$');
+        match byte {
+            b'\\' if quote != b'\'' => {
+                plain &= open == 0;
+                at += 1;
             }
-            b'{' => open = true,
-            b',' if open => parts = true,
-            b'.' if open && bytes.get(at + 1) == Some(&b'.') => parts = true,
-            b'}' if parts => return true,
+            b'\'' | b'"' if quote == 0 => {
+                plain &= open == 0;
+                quote = byte;
+            }
+            _ if quote == byte => quote = 0,
+            b'{' if after_dollar => {}
+            b'{' if doubtful => open += 1,
+            _ if quote != 0 && !doubtful => {}
+            b'$' => plain &= open == 0,
+            b'{' => {
+                plain &= open == 0;
+                open += 1;
+                groups += 1;
+            }
+            b',' if open > 0 => parts = true,
+            b'.' if open > 0 && bytes.get(at + 1) == Some(&b'.') => parts = true,
+            b'}' if open > 0 => {
+                any |= parts;
+                open -= 1;
+            }
+            b'}' => plain &= doubtful,
             _ => {}
         }
         at += 1;
     }
-    false
+    // A brace that is left open may begin before one that closes.
+    plain &= open == 0 && groups <= MAX_BRACE_EXPRESSIONS;
+    any.then_some(Braces { plain })
 }
 
 fn expand_braces(pieces: &[BraceExpressionOrText]) -> Option<Vec<String>> {
@@ -380,6 +440,10 @@ fn unquote(raw: &str, reading: Reading, built: &mut Builder) -> Option<()> {
                     built.push(escaped.encode_utf8(&mut [0; 4]));
                 }
             }
+            // In what looks like an assignment it is a folder, wherever that stands.
+            '~' if reading != Reading::Pattern && raw[..raw.len() - rest.len() - 1].ends_with(['=', ':']) => {
+                built.push_unknown("", false);
+            }
             '*' | '?' if reading == Reading::Argument => built.push_glob(),
             '[' if reading == Reading::Argument && rest.contains(']') => built.push_glob(),
             ';' | '&' | '|' | '<' | '>' | '(' | ')' | ' ' | '\t' | '\n' if reading != Reading::Pattern => return None,
@@ -460,7 +524,26 @@ mod tests {
         assert_eq!(expand("a{1..3}"), ["a1", "a2", "a3"]);
         assert_eq!(expand("{a,b{c,d}}"), ["a", "bc", "bd"]);
         assert_eq!(expand("{c..a}"), ["c", "b", "a"]);
-        assert!(has_braces("{a,b}") && has_braces("x{1..2}") && has_braces("${x}{a,b}"));
-        assert!(!has_braces("'{a,b}'") && !has_braces("${x,}") && !has_braces("HEAD@{1}"));
+        let plain = |raw: &str| braces_of(raw).map(|braces| braces.plain);
+        for raw in ["{a,b}", "x{1..2}", "'x y'{a,b}\"z\"", "--include=\\*.{rs,toml}", "{a,b}{c,d}", "{,x}", "$x{a,b}"] {
+            assert_eq!(plain(raw), Some(true), "{raw}");
+        }
+        for raw in [
+            "${x}{a,b}",
+            "{a,-o$'\\''}",
+            "{a,\"$(echo '\"')\"}",
+            "{a,{b,c}}",
+            "{{a,b}",
+            "{a,b}}",
+            "{a,'b'}",
+            "{a,\\,b}",
+            "{a,$x}",
+        ] {
+            assert_eq!(plain(raw), Some(false), "{raw}");
+        }
+        assert_eq!(plain("\\${a,b}"), Some(false));
+        for raw in ["'{a,b}'", "${x,}", "HEAD@{1}", "\\{a,b}", "\"{a,b}\"", "{a}", "a,b"] {
+            assert_eq!(plain(raw), None, "{raw}");
+        }
     }
 }

@@ -157,6 +157,8 @@ fn scan_invisible(text: &str) -> Option<(usize, char)> {
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Paren,
+    /// `<(` or `>(`
+    Process,
     /// The second one of `((`, in which `<<` is an operator of numbers.
     InnerParen,
     Brace,
@@ -226,8 +228,8 @@ impl Scan<'_> {
                 return Err((ReasonCode::TooLong, self.at));
             }
             match byte {
-                b'\\' => self.at += 1,
-                b'\'' if !self.in_quote() => self.skip_single(),
+                b'\\' => self.escape()?,
+                b'\'' if !self.in_quote() => self.skip_single()?,
                 b'"' if self.in_quote() => self.close(Open::Quote),
                 b'"' => self.deeper(Open::Quote)?,
                 b'`' if self.open.contains(&Open::Backtick) => {
@@ -258,9 +260,24 @@ impl Scan<'_> {
                 b'}' if self.open.last() == Some(&Open::Parameter) => self.close(Open::Parameter),
                 b']' if self.open.last() == Some(&Open::Bracket) => self.close(Open::Bracket),
                 _ if self.in_quote() => {}
+                b'(' if matches!(self.before(1), b'<' | b'>') => {
+                    // The parser takes what is before it for a word of its own.
+                    if !b" \t\n;&|(<>".contains(&self.before(2)) {
+                        return Err((ReasonCode::NotParsed, self.at));
+                    }
+                    self.deeper(Open::Process)?;
+                    word_begins = true;
+                }
                 b'(' => {
-                    let inner = self.at > 0 && self.text[self.at - 1] == b'(';
+                    let inner = self.before(1) == b'(';
                     self.deeper(if inner { Open::InnerParen } else { Open::Paren })?;
+                    word_begins = true;
+                }
+                b')' if self.open.last() == Some(&Open::Process) => {
+                    if !b" \t\n;&|)\0".contains(&self.next(1)) {
+                        return Err((ReasonCode::NotParsed, self.at));
+                    }
+                    self.close(Open::Process);
                     word_begins = true;
                 }
                 b')' => {
@@ -281,6 +298,10 @@ impl Scan<'_> {
                     self.documents()?;
                     word_begins = true;
                 }
+                b'<' if self.next(1) == b'<' && self.in_expansion() => {
+                    // The parser begins a document there, and reads on to its end; the shell does not.
+                    return Err((ReasonCode::NotParsed, self.at));
+                }
                 b'<' if self.next(1) == b'<' && self.next(2) != b'<' => self.document()?,
                 b'<' if self.next(1) == b'<' => self.at += 2,
                 b' ' | b'\t' | b';' | b'&' | b'|' | b'<' | b'>' => word_begins = true,
@@ -289,18 +310,47 @@ impl Scan<'_> {
             }
             self.at += 1;
         }
+        // The parser looks for the lines of an announced document for ever.
+        if self.documents.is_empty() { Ok(()) } else { Err((ReasonCode::NotParsed, self.text.len())) }
+    }
+
+    /// The byte so many before this one.
+    fn before(&self, offset: usize) -> u8 {
+        self.at.checked_sub(offset).map_or(b'\n', |at| self.text[at])
+    }
+
+    /// Whether this stands in `${…}` or `$[…]`, however deep.
+    fn in_expansion(&self) -> bool {
+        self.open.iter().any(|open| matches!(open, Open::Parameter | Open::Bracket))
+    }
+
+    /// A backslash and what it escapes. A line that is joined to the next one must end, or that one begin, at a blank:
+    /// within a word or an operator it is seen by the shell and not by the parser.
+    fn escape(&mut self) -> Result<(), (ReasonCode, usize)> {
+        if self.next(1) == b'\n' && !b" \t\n".contains(&self.before(1)) && !b" \t".contains(&self.next(2)) {
+            return Err((ReasonCode::NotParsed, self.at));
+        }
+        self.at += 1;
         Ok(())
     }
 
-    fn skip_single(&mut self) {
-        let ansi = self.at > 0 && self.text[self.at - 1] == b'$';
+    fn skip_single(&mut self) -> Result<(), (ReasonCode, usize)> {
+        let ansi = self.before(1) == b'$';
+        // Whether `$$'…'` or `\$'…'` is one of these is read in more than one way.
+        if ansi && matches!(self.before(2), b'$' | b'\\') {
+            return Err((ReasonCode::NotParsed, self.at));
+        }
         self.at += 1;
         while self.at < self.text.len() && self.text[self.at] != b'\'' {
             if ansi && self.text[self.at] == b'\\' {
                 self.at += 1;
+                if self.next(0) == b'\n' {
+                    return Err((ReasonCode::NotParsed, self.at));
+                }
             }
             self.at += 1;
         }
+        Ok(())
     }
 
     /// To before the end of the line.
@@ -331,12 +381,8 @@ impl Scan<'_> {
     ///
     /// The parser takes what is substituted between there and the end of the line for words of their own.
     fn document(&mut self) -> Result<(), (ReasonCode, usize)> {
-        if matches!(self.open.last(), Some(Open::Parameter | Open::Bracket)) {
-            self.at += 1;
-            return Ok(());
-        }
         self.in_announced_line = true;
-        if self.open.iter().any(|open| matches!(open, Open::InnerParen | Open::Parameter | Open::Bracket)) {
+        if self.open.contains(&Open::InnerParen) {
             // It may also shift a number. Then no document follows, and what follows is looked at.
             self.at += 1;
             return Ok(());
@@ -357,9 +403,10 @@ impl Scan<'_> {
         }
         let quoted = raw.iter().any(|byte| b"'\"\\".contains(byte));
         let delimiter: Vec<u8> = raw.iter().copied().filter(|byte| !b"'\"\\".contains(byte)).collect();
-        if !delimiter.is_empty() {
-            self.documents.push(Document { delimiter, tabs, quoted });
+        if delimiter.is_empty() {
+            return Err((ReasonCode::NotParsed, self.at));
         }
+        self.documents.push(Document { delimiter, tabs, quoted });
         self.at = at.max(self.at + 2) - 1;
         Ok(())
     }
@@ -371,7 +418,7 @@ impl Scan<'_> {
             loop {
                 let start = self.at + 1;
                 if start >= self.text.len() {
-                    return Ok(());
+                    return Err((ReasonCode::NotParsed, start));
                 }
                 let end =
                     self.text[start..].iter().position(|byte| *byte == b'\n').map_or(self.text.len(), |at| start + at);
@@ -382,6 +429,10 @@ impl Scan<'_> {
                 self.at = end;
                 if line == delimiter {
                     break;
+                }
+                if !quoted && line.ends_with(b"\\") {
+                    // The next line belongs to this one, even if it looks like the end.
+                    return Err((ReasonCode::NotParsed, start));
                 }
                 for byte in line.iter().filter(|_| !quoted) {
                     match byte {
@@ -423,9 +474,12 @@ mod tests {
             "grep -nE '((((((((((((a))))))))))))' src",
             "echo '中文' \"\u{a0}quoted\"",
             "awk '{ if ($1) { print } }' a",
+            "diff <(ls a) <(ls b) | head; cat < <(ls)",
+            "ls a \\\n  b\\\n  | wc -l",
+            "git log --format=$'%h\\t%s'",
             &format!("cat <<'EOF'\n{}EOF\n", "some words of prose\n".repeat(800)),
             &format!("git diff -- {}", "src/a/long/path/to/a/file.rs ".repeat(500)),
-            "echo $((1 << 4)); echo ${x:1<<2}\ncat <<EOF | wc -l\n$(ls) ${x}\nEOF\necho $(cat <<EOF\nx\nEOF\n) $(ls)",
+            "echo $((1 << 4)); echo ${x:1}\ncat <<EOF | wc -l\n$(ls) ${x}\nEOF\necho $(cat <<EOF\nx\nEOF\n) $(ls)",
             "echo ${x[${#x[@]}-1]} ${x[1]} ${x[2]} ${x[3]} \"${x[@]}\" ${x[\"a\"]}",
         ] {
             assert_eq!(code(text), None, "{text}");
@@ -460,6 +514,21 @@ mod tests {
             ("cat <<E > ${x}\nE", ReasonCode::NotParsed),
             ("cat <<E \"$[1]\"\nE", ReasonCode::NotParsed),
             ("cat <<$(x)\nE", ReasonCode::NotParsed),
+            ("cat <<E\nx \\\nE\nls\nE", ReasonCode::NotParsed),
+            ("cat <<E\nx", ReasonCode::NotParsed),
+            ("cat <<E", ReasonCode::NotParsed),
+            ("cat <<\nx\n", ReasonCode::NotParsed),
+            ("echo ${x:-<<E}\nls\nE", ReasonCode::NotParsed),
+            ("echo \"$[<<E]\"\nls\nE", ReasonCode::NotParsed),
+            ("${<<$[  ", ReasonCode::NotParsed),
+            ("$(<<  ", ReasonCode::NotParsed),
+            ("<(<<-\"\"& ", ReasonCode::NotParsed),
+            ("$[[<<-))<<  ", ReasonCode::NotParsed),
+            ("l\\\ns", ReasonCode::NotParsed),
+            ("ls $'#\\\nx'", ReasonCode::NotParsed),
+            ("ls $$'\\'", ReasonCode::NotParsed),
+            ("ls x<(cat a)", ReasonCode::NotParsed),
+            ("ls <(cat a)x", ReasonCode::NotParsed),
             (&format!("echo $((1 << '2'))\n{}", "(".repeat(11)), ReasonCode::TooDeep),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");

@@ -19,6 +19,7 @@ mod simple;
 mod table;
 mod variables;
 mod walk;
+mod whole;
 mod word;
 
 pub use analysis::{Analysis, Effect, Reason, ReasonCode, Redirect, Requirement, SimpleCommand, Span};

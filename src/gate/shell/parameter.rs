@@ -2,28 +2,33 @@
 
 use super::analysis::{ReasonCode, Span};
 use super::expand::{Builder, Reading};
-use super::parse::{self, Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, WordPiece};
-use super::variables::Known;
+use super::parse::{self, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp, SpecialParameter, WordPiece};
+use super::variables::{Known, Number};
 use super::walk::Walk;
 
 impl Walk<'_> {
     /// What an expansion becomes. `quoted`: whether it stands in double quotes or a here-document.
     pub(super) fn parameter(&mut self, expression: &ParameterExpr, span: Span, quoted: bool) -> Known {
         use ParameterExpr as Expr;
-        let anything = || Known::Anything(String::new());
+        let anything = Known::anything;
         match expression {
             Expr::Parameter { parameter, indirect } => self.variable(parameter, *indirect, span),
             Expr::ParameterLength { parameter, indirect } => {
                 self.variable(parameter, *indirect, span);
-                Known::Number
+                Known::DIGITS
             }
-            Expr::UseDefaultValues { parameter, indirect, default_value: word, .. } => {
+            Expr::UseDefaultValues { parameter, indirect, default_value: word, test_type } => {
                 let value = self.variable(parameter, *indirect, span);
                 let default = self.inner_word(word.as_deref(), span, quoted);
                 match &value {
                     Known::Text(text) if !text.is_empty() => value,
-                    Known::Number | Known::Hash => value,
-                    Known::Text(_) => default,
+                    Known::Number(Number { empty: false, .. }) => value,
+                    // Empty, and perhaps not set: without the colon that makes a difference.
+                    Known::Text(_) if matches!(test_type, ParameterTestType::UnsetOrNull) => default,
+                    Known::Number(number) if matches!(test_type, ParameterTestType::UnsetOrNull) => {
+                        Known::Number(Number { empty: false, ..*number }).join(&default)
+                    }
+                    Known::Text(_) | Known::Number(_) => value.join(&default),
                     _ => anything(),
                 }
             }
@@ -31,8 +36,7 @@ impl Walk<'_> {
                 self.variable(parameter, *indirect, span);
                 self.inner_word(word.as_deref(), span, quoted);
                 if let Parameter::Named(name) = parameter {
-                    self.check_name(name, span);
-                    self.variables.set(name, anything());
+                    self.sets(name, anything(), span);
                 } else {
                     self.refuse(ReasonCode::EvaluatesText, span, &parameter.to_string());
                 }
@@ -90,22 +94,23 @@ impl Walk<'_> {
             Parameter::Named(name) => self.value_of(name),
             Parameter::NamedWithIndex { name, index } => {
                 self.subscript(name, index, span);
-                Known::Anything(String::new())
+                Known::anything()
             }
             Parameter::Special(
                 SpecialParameter::PositionalParameterCount
                 | SpecialParameter::LastExitStatus
-                | SpecialParameter::ProcessId
-                | SpecialParameter::LastBackgroundProcessId,
-            ) => Known::Number,
+                | SpecialParameter::ProcessId,
+            ) => Known::DIGITS,
+            Parameter::Special(SpecialParameter::LastBackgroundProcessId) => Known::COUNT,
             Parameter::Special(_) | Parameter::Positional(_) | Parameter::NamedWithAllIndices { .. } => {
-                Known::Anything(String::new())
+                Known::anything()
             }
         }
     }
 
     /// What stands in the brackets behind the name of an array.
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) {
+        self.may_stop_here();
         if self.variables.is_associative(name) {
             let _ = self.build(index, span, Reading::Pattern);
         } else {
@@ -114,14 +119,18 @@ impl Walk<'_> {
     }
 
     fn value_of(&self, name: &str) -> Known {
+        if matches!(name, "PWD" | "OLDPWD") {
+            return Known::Perhaps("/".to_owned());
+        }
         if let Some(known) = self.variables.get(name) {
             return known;
         }
         match name {
-            "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" | "EPOCHSECONDS" | "OPTIND"
-            | "COLUMNS" | "LINES" | "SHLVL" => Known::Number,
-            "HOME" | "PWD" | "OLDPWD" | "TMPDIR" | "SHELL" => Known::Anything("/".to_owned()),
-            _ => Known::Anything(String::new()),
+            "UID" | "EUID" | "PPID" => Known::DIGITS,
+            // A shell other than bash takes them from the environment, or has none.
+            "RANDOM" | "SECONDS" | "LINENO" | "EPOCHSECONDS" | "OPTIND" | "COLUMNS" | "LINES" | "SHLVL" => Known::COUNT,
+            "HOME" | "TMPDIR" | "SHELL" => Known::Perhaps("/".to_owned()),
+            _ => Known::anything(),
         }
     }
 
@@ -140,6 +149,8 @@ impl Walk<'_> {
 
     /// An arithmetic expression: variables in it are evaluated, and what they hold in turn.
     pub(super) fn arithmetic(&mut self, expression: &str, span: Span) {
+        // It may fail, by a division for example, and then the rest of the line does not run.
+        self.may_stop_here();
         let mut flat = String::with_capacity(expression.len());
         if expression.contains(['$', '`']) {
             let Some(pieces) = parse::quoted_pieces(expression) else {
@@ -157,14 +168,18 @@ impl Walk<'_> {
                     }
                     WordPiece::ArithmeticExpression(inner) => {
                         self.arithmetic(&inner.value, span);
-                        Known::Number
+                        Known::INTEGER
                     }
-                    _ => Known::Anything(String::new()),
+                    _ => Known::anything(),
                 };
-                if !known.is_number() {
+                // Behind a name it makes another name, whose value is not looked at.
+                let name = flat.rsplit(|last: char| !last.is_ascii_alphanumeric() && last != '_').next();
+                let makes_name = name.is_some_and(|name| name.starts_with(|first: char| !first.is_ascii_digit()));
+                if !known.is_number() || makes_name {
                     self.refuse(ReasonCode::EvaluatesText, span, expression);
                 }
-                flat.push('0');
+                // It may be nothing: a name behind it is one.
+                flat.push_str("0 ");
             }
         } else {
             flat.push_str(expression);
@@ -182,7 +197,7 @@ impl Walk<'_> {
                 if self.variables.get(name).is_none() =>
             {
                 // Not set by the text: what the environment holds is not the text's.
-                Known::Number
+                Known::COUNT
             }
             _ => known,
         }
@@ -225,8 +240,10 @@ impl Walk<'_> {
                         && !matches!(&after[..equals], "<" | ">")
                 });
             if sets {
-                self.check_name(name, span);
-                self.variables.set(name, Known::Number);
+                // Whether it gets there (`0 && (x = 1)`) is not told.
+                let unset = Known::Number(Number { negative: true, empty: true });
+                let value = self.variables.get(name).map_or(unset, |before| before.join(&Known::INTEGER));
+                self.sets(name, value, span);
             }
         }
     }
@@ -235,9 +252,9 @@ impl Walk<'_> {
     pub(super) fn arithmetic_word(&mut self, raw: &str, span: Span) {
         let built: Builder = self.build(raw, span, Reading::Single);
         match built.known() {
-            Known::Number => {}
+            Known::Number(_) => {}
             Known::Text(text) => self.arithmetic(&text, span),
-            Known::Hash | Known::File(_) | Known::Anything(_) => {
+            Known::Hash | Known::File(_) | Known::Anything(_) | Known::Perhaps(_) => {
                 let unset = raw.trim_matches('"').strip_prefix('$').is_some_and(|name| {
                     let name = name.trim_start_matches('{').trim_end_matches('}');
                     !name.is_empty()

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 pub(super) use brush_parser::SourceSpan;
 pub(super) use brush_parser::ast::{self, SourceLocation};
 pub(super) use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter,
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp, SpecialParameter,
     WordPiece, WordPieceWithSource,
 };
 use brush_parser::{Parser, ParserOptions};

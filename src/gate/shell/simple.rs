@@ -38,12 +38,8 @@ impl Walk<'_> {
                 Item::AssignmentWord(assignment, word) => {
                     let span = self.word_span(word);
                     if let ast::AssignmentValue::Array(elements) = &assignment.value {
-                        // Keys are text if this very command says so.
-                        let says = |word: &Word| matches!(word.text(), Some("-A" | "-gA" | "-rA" | "-Ar"));
                         let name = name_of(assignment);
-                        if words.first().and_then(Word::text).is_some_and(builtin::declares) && words.iter().any(says) {
-                            self.variables.set_associative(&name);
-                        }
+                        self.declares_keys(&words, &name);
                         self.array(&name, elements);
                         arrays.push(span);
                         words.push(Word { raw: word.value.clone(), span, value: unknown(&name) });
@@ -55,10 +51,10 @@ impl Walk<'_> {
                 Item::ProcessSubstitution(kind, shell) => words.extend(self.process_substitution(kind, shell)),
             }
         }
+        let redirected = command_redirects(command);
         if words.is_empty() {
-            for (assignment, span) in assignments {
-                self.assign(assignment, span);
-            }
+            let assign = |walk: &mut Self| assignments.iter().for_each(|(assignment, span)| walk.assign(assignment, *span));
+            if redirected { self.perhaps(assign) } else { assign(self) }
             for redirect in redirects {
                 self.lone_redirect(redirect);
             }
@@ -71,7 +67,25 @@ impl Walk<'_> {
         if let Some(span) = arrays.first().filter(|_| !builtin::declares(&program)) {
             self.refuse(ReasonCode::NotParsed, *span, "");
         }
-        self.judge(&words, redirects);
+        if redirected {
+            // It does not run if a file is not there.
+            self.perhaps(|walk| walk.judge(&words, redirects));
+        } else {
+            self.judge(&words, redirects);
+        }
+    }
+
+    /// `declare -A name`: its keys are text, if this very command says so, succeeds, and it is not an array yet.
+    fn declares_keys(&mut self, words: &[Word], name: &str) {
+        let says = |word: &Word| matches!(word.text(), Some("-A" | "-gA" | "-rA" | "-Ar"));
+        let declares = match words.first().and_then(Word::text) {
+            Some("declare" | "typeset") => true,
+            Some("local") => self.in_function,
+            _ => false,
+        };
+        if declares && words.iter().any(says) {
+            self.variables.set_associative(name);
+        }
     }
 
     /// Judges the words of a simple command.
@@ -83,6 +97,14 @@ impl Walk<'_> {
         }
         let place = self.commands.len();
         let mark = self.reasons.len();
+        if let Some("declare" | "typeset" | "local") = first.text() {
+            for word in words.iter().skip(1).filter(|word| !word.can_be_option()) {
+                let name = word.text().filter(|name| !name.contains('='));
+                if let Some(name) = name.map(str::to_owned) {
+                    self.declares_keys(words, &name);
+                }
+            }
+        }
         let writes = redirects.iter().any(|(redirect, _)| *redirect == Redirect::Write);
         self.commands.push(SimpleCommand {
             span,
@@ -107,7 +129,12 @@ impl Walk<'_> {
             return as_they_are();
         };
         // If it is not certain, it may be the function, whose body was judged, or what has the name otherwise.
-        if self.certain_function(name) == Some(true) {
+        let function = self.functions.get(name).copied();
+        if function.is_some() && self.whole.functions_stop {
+            self.may_stop_here();
+        }
+        if function == Some(true) {
+            self.whole.relies_on_function.get_or_insert(first.span);
             return as_they_are();
         }
         if name.contains('/') {
@@ -119,11 +146,27 @@ impl Walk<'_> {
             };
             let mut bare_words = words.to_vec();
             bare_words[0] = Word { raw: first.raw.clone(), ..Word::fixed(bare, first.span) };
-            // By path it is the program, never the builtin of that name; what programs of such names do is known
-            // only where they are not builtins that change the shell.
-            return if builtin::is_builtin(bare) { self.builtin(bare, &bare_words) } else { self.look_up(&bare_words) };
+            // By path it is the program, never the builtin of that name, so that it sets nothing in this shell; what
+            // programs of such names do is known only where they are not builtins that change the shell.
+            if !builtin::is_builtin(bare) {
+                return self.look_up(&bare_words);
+            }
+            let bare = bare.to_owned();
+            let mut subject = Vec::new();
+            self.apart(|walk| subject = walk.builtin(&bare, &bare_words));
+            return subject;
         }
-        if builtin::is_builtin(name) { self.builtin(name, words) } else { self.look_up(words) }
+        if !builtin::is_builtin(name) {
+            return self.look_up(words);
+        }
+        let name = name.to_owned();
+        let mut subject = Vec::new();
+        if function.is_some() {
+            self.perhaps(|walk| subject = walk.builtin(&name, words));
+        } else {
+            subject = self.builtin(&name, words);
+        }
+        subject
     }
 
     pub(super) fn look_up(&mut self, words: &[Word]) -> Vec<Option<String>> {
@@ -140,7 +183,7 @@ impl Walk<'_> {
         let _ = kind;
         self.subshell(shell);
         let span = self.place(&shell.loc);
-        Some(Word { raw: "<(…)".into(), span, value: Value::Dynamic { prefix: "/dev/fd/".into(), splits: false } })
+        Some(Word { raw: "<(…)".into(), span, value: Value::Dynamic { prefix: "/dev/fd/".into(), dash: false, splits: false } })
     }
 
     /// A redirection: what it does to which file, for rules about files. `None` if it touches none.
@@ -164,7 +207,7 @@ impl Walk<'_> {
                 // Whoever then writes to `/dev/stderr` opens that file for writing.
                 (Kind::Read, Target::Filename(word)) if matches!(number, Some(1 | 2)) => {
                     let span = self.word_span(word);
-                    self.write_found(span, &word.value, Known::Anything(String::new()))
+                    self.write_found(span, &word.value, Known::anything())
                 }
                 (_, Target::ProcessSubstitution(kind, shell)) => {
                     self.process_substitution(kind, shell);
@@ -183,7 +226,7 @@ impl Walk<'_> {
                         digits.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty()
                     };
                     match value {
-                        Known::Number => None,
+                        Known::Number(_) => None,
                         // Standard output becomes what was opened for reading: as above.
                         Known::Text(text)
                             if self.opens_numbered
@@ -224,8 +267,8 @@ impl Walk<'_> {
         let may_reach_out = match &value {
             Known::Text(text) => reaches_out(text),
             Known::File(prefix) => !prefix.is_empty() && "/dev/tcp/".starts_with(&prefix[..prefix.len().min(9)]),
-            Known::Number | Known::Hash => false,
-            Known::Anything(prefix) => {
+            Known::Number(_) | Known::Hash => false,
+            Known::Anything(prefix) | Known::Perhaps(prefix) => {
                 ["/dev/tcp/", "/dev/udp/"].iter().any(|out| out.starts_with(prefix.as_str()) || prefix.starts_with(out))
             }
         };
@@ -237,9 +280,12 @@ impl Walk<'_> {
 
     /// An assignment of its own: it stays.
     fn assign(&mut self, assignment: &ast::Assignment, span: Span) {
-        let name = self.checked_name(assignment, span);
+        if let ast::AssignmentName::ArrayElementName(name, index) = &assignment.name {
+            self.subscript(name, index, span);
+            self.whole.arrays.insert(name.clone());
+        }
         let value = self.assigned(assignment, span);
-        self.variables.set(&name, value);
+        self.sets(&name_of(assignment), value, span);
     }
 
     /// An assignment in front of a program: it is in its environment.
@@ -255,15 +301,6 @@ impl Walk<'_> {
         }
     }
 
-    fn checked_name(&mut self, assignment: &ast::Assignment, span: Span) -> String {
-        if let ast::AssignmentName::ArrayElementName(name, index) = &assignment.name {
-            self.subscript(name, index, span);
-        }
-        let name = name_of(assignment);
-        self.check_name(&name, span);
-        name
-    }
-
     /// Refuses to set variables on which the shell, the loader or programs rely.
     pub(super) fn check_name(&mut self, name: &str, span: Span) {
         if variables::is_sensitive(name) {
@@ -276,16 +313,18 @@ impl Walk<'_> {
             ast::AssignmentValue::Scalar(word) => {
                 let known = self.build(&word.value, span, Reading::Single).known();
                 let element = matches!(assignment.name, ast::AssignmentName::ArrayElementName(..));
-                if assignment.append || element { Known::Anything(String::new()) } else { known }
+                if assignment.append || element { Known::anything() } else { known }
             }
             ast::AssignmentValue::Array(elements) => {
-                self.array(&name_of(assignment), elements);
-                Known::Anything(String::new())
+                let name = name_of(assignment);
+                self.array(&name, elements);
+                Known::anything()
             }
         }
     }
 
     fn array(&mut self, name: &str, elements: &[(Option<ast::Word>, ast::Word)]) {
+        self.whole.arrays.insert(name.to_owned());
         for (key, value) in elements {
             if let Some(key) = key {
                 let span = self.word_span(key);
@@ -355,5 +394,14 @@ fn is_numbered(text: &str) -> bool {
 }
 
 fn unknown(name: &str) -> Value {
-    Value::Dynamic { prefix: format!("{name}="), splits: false }
+    Value::Dynamic { prefix: format!("{name}="), dash: false, splits: false }
+}
+
+/// Whether a command has a redirection that may fail: any may.
+fn command_redirects(command: &ast::SimpleCommand) -> bool {
+    use ast::CommandPrefixOrSuffixItem as Item;
+    let items = command.prefix.iter().flat_map(|prefix| &prefix.0);
+    items
+        .chain(command.suffix.iter().flat_map(|suffix| &suffix.0))
+        .any(|item| matches!(item, Item::IoRedirect(_)))
 }

@@ -9,6 +9,7 @@ use super::guard;
 use super::parse::{self, ast};
 use super::table::{CommandTable, Site};
 use super::variables::{Known, Variables};
+use super::whole::Whole;
 use super::word::Word;
 
 /// How many simple commands are judged before the rest is left unread: loops in loops are walked more than once.
@@ -39,10 +40,16 @@ pub(super) struct Walk<'t> {
     pub(super) variables: Variables,
     /// The functions that the text defines; whether that is certain.
     pub(super) functions: HashMap<String, bool>,
+    /// What holds of the text as a whole, wherever in it: order does not matter to functions, which run later.
+    pub(super) whole: Whole,
+    /// What was known wherever the rest of a line may be left out, until the line has ended.
+    pub(super) stops: Option<Variables>,
+    /// Whether a function is walked, in which variables can be local.
+    pub(super) in_function: bool,
     /// How many texts stand in one another.
     nesting: usize,
     /// Whether what is walked may not run at all.
-    conditional: usize,
+    pub(super) conditional: usize,
     work: usize,
     /// How many words, operators and lines were read, in all texts.
     pieces: usize,
@@ -71,6 +78,9 @@ impl<'t> Walk<'t> {
             requires: Vec::new(),
             variables: Variables::default(),
             functions: HashMap::new(),
+            whole: Whole::default(),
+            stops: None,
+            in_function: false,
             nesting: 0,
             conditional: 0,
             work: 0,
@@ -87,6 +97,7 @@ impl<'t> Walk<'t> {
     }
 
     pub(super) fn finish(mut self) -> Analysis {
+        self.settle();
         let order = |reason: &Reason| (reason.span.start, reason.span.end);
         self.reasons.sort_by_key(order);
         let mut seen: Vec<Reason> = Vec::with_capacity(self.reasons.len());
@@ -190,7 +201,7 @@ impl<'t> Walk<'t> {
 
     fn parsed(&mut self, text: &str) {
         match parse::program(text) {
-            Some(program) => program.complete_commands.iter().for_each(|list| self.list(list)),
+            Some(program) => program.complete_commands.iter().for_each(|list| self.line(list)),
             None => self.refuse(ReasonCode::NotParsed, self.whole(), ""),
         }
     }
@@ -207,13 +218,30 @@ impl<'t> Walk<'t> {
         } else {
             Origin::Within(span)
         };
-        let variables = self.variables.clone();
-        let functions = self.functions.clone();
         let first = self.commands.len();
-        self.read(text, origin);
-        self.variables = variables;
-        self.functions = functions;
-        super::output::of(text, &self.commands[first..])
+        self.apart(|walk| walk.read(text, origin));
+        super::output::of(text, &self.commands[first..], &mut self.whole)
+    }
+
+    /// One line, or several that belong together: what fails in it in a certain way leaves out the rest of it, and the
+    /// next one runs.
+    fn line(&mut self, list: &ast::CompoundList) {
+        self.list(list);
+        if let Some(left) = &self.stops {
+            self.variables.join(left);
+        }
+        // It stays until the outermost line has ended: what a line within `eval` leaves out may be all of that.
+        if self.nesting == 1 {
+            self.stops = None;
+        }
+    }
+
+    /// An expansion or assignment here may fail such that the rest of the line is left out.
+    pub(super) fn may_stop_here(&mut self) {
+        match &mut self.stops {
+            Some(stops) => stops.join(&self.variables),
+            None => self.stops = Some(self.variables.clone()),
+        }
     }
 
     fn list(&mut self, list: &ast::CompoundList) {
@@ -239,7 +267,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks what may not run.
-    fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
+    pub(super) fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
         let before = self.variables.clone();
         self.conditional += 1;
         walk(self);
@@ -250,12 +278,14 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks what runs in a shell of its own.
-    fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
+    pub(super) fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
         let variables = self.variables.clone();
         let functions = self.functions.clone();
+        let stops = self.stops.take();
         walk(self);
         self.variables = variables;
         self.functions = functions;
+        self.stops = stops;
     }
 
     /// `break` or `continue`: what comes behind it in the loop may not run.
@@ -322,8 +352,13 @@ impl<'t> Walk<'t> {
         match command {
             ast::Command::Simple(simple) => self.simple(simple),
             ast::Command::Compound(compound, redirects) => {
-                self.compound(compound);
                 self.redirect_list(redirects.as_ref());
+                if redirects.as_ref().is_some_and(|list| !list.0.is_empty()) {
+                    // It does not run if a file is not there.
+                    self.perhaps(|walk| walk.compound(compound));
+                } else {
+                    self.compound(compound);
+                }
             }
             ast::Command::Function(definition) => self.function(definition),
             ast::Command::ExtendedTest(test, redirects) => {
@@ -418,30 +453,26 @@ impl<'t> Walk<'t> {
             None => values.push(Word {
                 raw: "$@".into(),
                 span,
-                value: super::word::Value::Dynamic { prefix: String::new(), splits: true },
+                value: super::word::Value::Dynamic { prefix: String::new(), dash: true, splits: true },
             }),
         }
-        self.check_name(name, span);
         let known: Vec<Known> = values.iter().map(for_value).collect();
         if known.iter().all(|value| matches!(value, Known::Text(_))) && known.len() <= 8 && self.work < MAX_WORK / 8 {
             // Each round for itself: then what a word becomes is known exactly.
             self.conditional += 1;
             let before = self.variables.clone();
             for value in known {
-                self.variables.set(name, value);
+                self.sets(name, value, span);
                 self.round(|walk| walk.list(&clause.body.list));
             }
             self.variables.join(&before);
             self.conditional -= 1;
             return;
         }
-        let all_numbers = known.iter().all(Known::is_number);
-        let mut joined = known.first().cloned().unwrap_or(Known::Text(String::new()));
-        for value in &known {
-            joined = if all_numbers { Known::Number } else { join(&joined, value) };
-        }
+        let first = known.first().cloned().unwrap_or(Known::Text(String::new()));
+        let joined = known.iter().fold(first, |joined, value| joined.join(value));
         self.repeatedly(|walk| {
-            walk.variables.set(name, joined.clone());
+            walk.sets(name, joined.clone(), span);
             walk.list(&clause.body.list);
         });
     }
@@ -462,17 +493,45 @@ impl<'t> Walk<'t> {
 
     fn function(&mut self, definition: &ast::FunctionDefinition) {
         let name = definition.fname.value.clone();
-        let certain = self.conditional == 0;
+        // Or the line may be left before it gets here.
+        let certain = self.conditional == 0 && self.stops.is_none();
         // Whoever calls it may have set anything by then. Its own name is known inside.
+        if super::builtin::is_builtin(&name) {
+            // What it stands for is built on elsewhere.
+            let span = self.word_span(&definition.fname);
+            self.refuse(ReasonCode::Shadowed, span, &name);
+        }
+        self.whole.functions.insert(name.clone());
         self.functions.insert(name, certain);
         let before = self.variables.clone();
         self.variables = Variables::of_others(true);
+        let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, true));
         self.conditional += 1;
-        self.compound(&definition.body.0);
         self.redirect_list(definition.body.1.as_ref());
+        self.compound(&definition.body.0);
         self.conditional -= 1;
+        self.whole.functions_stop |= self.stops.is_some();
+        (self.stops, self.in_function) = outer;
         let inside = std::mem::replace(&mut self.variables, before);
         self.variables.may_be_set_by(&inside);
+    }
+
+    /// A builtin that passes functions over runs the rest of its words, in this very shell.
+    pub(super) fn passed_on(&mut self, words: &[Word]) {
+        if self.wrappers == MAX_WRAPPERS {
+            let span = words.first().map_or_else(Span::default, |word| word.span);
+            return self.refuse(ReasonCode::TooDeep, span, "");
+        }
+        let functions = std::mem::take(&mut self.functions);
+        self.wrappers += 1;
+        self.judge(words, Vec::new());
+        self.wrappers -= 1;
+        self.functions.extend(functions);
+    }
+
+    /// Whether what is walked may not run at all.
+    pub(super) fn is_conditional(&self) -> bool {
+        self.conditional > 0
     }
 
     /// One more simple command; false once there were too many.
@@ -484,33 +543,21 @@ impl<'t> Walk<'t> {
         self.work < MAX_WORK
     }
 
-    pub(super) fn certain_function(&self, name: &str) -> Option<bool> {
-        self.functions.get(name).copied()
-    }
 }
 
 /// What a loop's variable holds for one word of its list.
 fn for_value(word: &Word) -> Known {
     match &word.value {
         super::word::Value::Static { text } => Known::Text(text.clone()),
-        super::word::Value::Dynamic { prefix, splits: false } if is_glob(&word.raw) => Known::File(prefix.clone()),
-        super::word::Value::Dynamic { prefix, splits: false } => Known::Anything(prefix.clone()),
-        super::word::Value::Dynamic { .. } => Known::Anything(String::new()),
+        super::word::Value::Dynamic { prefix, splits: false, .. } if is_glob(&word.raw) => Known::File(prefix.clone()),
+        super::word::Value::Dynamic { prefix, splits: false, .. } => Known::Anything(prefix.clone()),
+        super::word::Value::Dynamic { .. } => Known::anything(),
     }
 }
 
 /// Whether a word is a pattern for files and nothing else.
 fn is_glob(raw: &str) -> bool {
     raw.contains(['*', '?', '[']) && !raw.contains(['$', '`', '\'', '"', '\\', '{'])
-}
-
-fn join(one: &Known, other: &Known) -> Known {
-    let mut before = Variables::default();
-    before.set("value", one.clone());
-    let mut after = Variables::default();
-    after.set("value", other.clone());
-    before.join(&after);
-    before.get("value").unwrap_or(Known::Anything(String::new()))
 }
 
 /// Whether a `#` begins a word of the text, or a quoted part of it: which of both is not worth a guess.
@@ -536,18 +583,25 @@ impl Site for Walk<'_> {
             let span = words.first().map_or_else(Span::default, |word| word.span);
             return self.refuse(ReasonCode::TooDeep, span, "");
         }
-        self.wrappers += 1;
-        self.judge(words, Vec::new());
-        self.wrappers -= 1;
+        // Programs that run others know no functions, and what those do is not done to this shell.
+        self.apart(|walk| {
+            walk.functions.clear();
+            walk.wrappers += 1;
+            walk.judge(words, Vec::new());
+            walk.wrappers -= 1;
+        });
     }
 
     fn text(&mut self, text: &str, span: Span) {
+        let in_function = self.in_function;
         self.apart(|walk| {
             // A shell of its own: of variables it has what is exported, of functions nothing.
             walk.variables = Variables::of_others(false);
             walk.functions.clear();
+            walk.in_function = false;
             walk.read(text, Origin::Within(span));
         });
+        self.in_function = in_function;
     }
 }
 

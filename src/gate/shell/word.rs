@@ -17,6 +17,8 @@ pub enum Value {
     Dynamic {
         /// What it surely begins with: a glob `src/*.rs` begins with `src/`.
         prefix: String,
+        /// Whether it, or a later word of several, can begin with a dash.
+        dash: bool,
         /// Whether it can become no word or several, later ones beginning with anything (an unquoted variable).
         /// A glob does not split: each of its words begins with the prefix.
         splits: bool,
@@ -49,11 +51,16 @@ impl Word {
         }
     }
 
+    /// Whether it is one word or none, and begins with no dash: a number that may not have been printed.
+    pub(super) fn may_only_vanish(&self) -> bool {
+        matches!(&self.value, Value::Dynamic { dash: false, splits: true, .. })
+    }
+
     /// Whether it, or a word that comes of it, can begin with a dash.
     pub fn can_be_option(&self) -> bool {
         match &self.value {
             Value::Static { text } => text.starts_with('-') && text.len() > 1,
-            Value::Dynamic { prefix, splits } => *splits || prefix.is_empty() || prefix.starts_with('-'),
+            Value::Dynamic { dash, splits, .. } => *splits || *dash,
         }
     }
 }

@@ -52,11 +52,17 @@ pub(super) fn replace_mark(word: &mut Word, mark: &str, prefix: &str, several: b
     } else {
         format!("\"{}\"", text.replace(['"', '\'', '@', '(', '`', '{', '}', '\\'], "?"))
     };
-    *word = Word { raw, span: word.span, value: Value::Dynamic { prefix: known, splits: false } };
+    *word = Word { raw, span: word.span, value: dynamic(known, false) };
 }
 
 /// Words that are added to a command: any number, each beginning with `prefix`.
 pub(super) fn unknown_words(near: &Word, prefix: &str, splits: bool) -> Word {
-    let value = Value::Dynamic { prefix: prefix.to_owned(), splits };
+    let value = dynamic(prefix.to_owned(), splits);
     Word { raw: "{}".to_owned(), span: near.span, value }
+}
+
+/// Something that begins with `prefix`.
+fn dynamic(prefix: String, splits: bool) -> Value {
+    let dash = prefix.is_empty() || prefix.starts_with('-');
+    Value::Dynamic { prefix, dash, splits }
 }

@@ -258,7 +258,7 @@ impl Judge<'_> {
             },
             Kind::Format => match &word.value {
                 Value::Static { text } if text.starts_with('+') => None,
-                Value::Dynamic { prefix, splits: false } if prefix.starts_with('+') => None,
+                Value::Dynamic { prefix, splits: false, .. } if prefix.starts_with('+') => None,
                 _ => Some((ReasonCode::OperandWrites, Effect::Writes)),
             },
             Kind::Change => Some((ReasonCode::OperandWrites, Effect::Writes)),

@@ -112,7 +112,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
             {
                 self.fixed(word, text);
             }
-            Value::Dynamic { prefix, splits } if word.can_be_option() => {
+            Value::Dynamic { prefix, splits, .. } if word.can_be_option() => {
                 if *splits || !prefix.starts_with('-') || !self.dynamic(word, prefix) {
                     self.trouble_or_operand(position);
                 }

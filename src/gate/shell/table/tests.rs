@@ -77,7 +77,11 @@ fn split(line: &str) -> Vec<Word> {
         let span = Span { start, end };
         let value = match prefix {
             None => Value::Static { text },
-            Some(length) => Value::Dynamic { prefix: text[..length].to_owned(), splits },
+            Some(length) => {
+                let prefix = text[..length].to_owned();
+                let dash = prefix.is_empty() || prefix.starts_with('-');
+                Value::Dynamic { prefix, dash, splits }
+            }
         };
         words.push(Word { raw: line[start..end].to_owned(), span, value });
     }
