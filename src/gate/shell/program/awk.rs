@@ -213,7 +213,9 @@ impl<'s> Scanner<'s> {
         if self.rest().starts_with('<') {
             self.position += 1;
             self.take(|character| character == ' ' || character == '\t');
-            if !self.rest().starts_with('"') || self.stands_alone(&[')', ';', '\n', '}', '>'])?.is_none() {
+            // An escaped letter may make it a connection.
+            let name = if self.rest().starts_with('"') { self.stands_alone(&[')', ';', '\n', '}', '>'])? } else { None };
+            if name.is_none_or(|name| name.contains('\\')) {
                 return Err(unknown("getline <"));
             }
             self.last = Last::Operand;
@@ -467,6 +469,7 @@ mod tests {
             "{ print $/\"/ }",
             "{getline x < \"/in\" \"et\"}",
             "{getline x < file}",
+            "{getline x < \"/in\\145t/tcp/0/h/9\"}",
             "{getline x \\\n< file}",
             "{getline \\\n< file}",
             "BEGIN{ARGV[1]=\"x\"}",

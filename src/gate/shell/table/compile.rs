@@ -269,6 +269,7 @@ impl Compiler<'_> {
             values: source.values.clone(),
             optional: source.optional.clone(),
             numbers: source.numbers.clone(),
+            next: source.next.clone(),
         };
         self.lists(&safe, Meaning::Safe, into, place);
         self.lists(&source.writes, Meaning::Harmful(Effect::Writes), into, place);
@@ -290,6 +291,7 @@ impl Compiler<'_> {
         self.list(&lists.values, Arity::Required, meaning, into, place);
         self.list(&lists.optional, Arity::Optional, meaning, into, place);
         self.list(&lists.numbers, Arity::Number, meaning, into, place);
+        self.list(&lists.next, Arity::Next, meaning, into, place);
     }
 
     fn list(&mut self, names: &str, arity: Arity, meaning: Meaning, into: &mut Options, place: &str) {

@@ -15,6 +15,8 @@ pub(crate) enum Arity {
     Optional,
     /// As `Optional`, and the next word if it is a number.
     Number,
+    /// The next word, also where other letters stand behind it in a cluster; glued only digits.
+    Next,
 }
 
 /// What a word is for the program: what an operand or the value of an option does.
@@ -206,6 +208,6 @@ impl Program {
 impl OptionRule {
     /// Whether its value can be the next word.
     pub(crate) fn takes_next_word(&self) -> bool {
-        matches!(self.arity, Arity::Required | Arity::Number)
+        matches!(self.arity, Arity::Required | Arity::Number | Arity::Next)
     }
 }

@@ -158,7 +158,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
         if let Some((name, rule)) = lookup(options, text) {
             let value = match rule.arity {
                 Arity::Flag | Arity::Optional => Given::Nothing,
-                Arity::Required => self.next_value(),
+                Arity::Required | Arity::Next => self.next_value(),
                 Arity::Number => self.next_number(),
             };
             return self.scan.options.push(Found { name, rule, word, value });
@@ -186,7 +186,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
         };
         let value = match (value, rule.arity) {
             (Some(value), _) => Given::Here(value),
-            (None, Arity::Required) => self.next_value(),
+            (None, Arity::Required | Arity::Next) => self.next_value(),
             (None, Arity::Number) => self.next_number(),
             (None, _) => Given::Nothing,
         };
@@ -206,7 +206,7 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
             (Some("true" | "false"), Arity::Flag) => Given::Nothing,
             (Some(_), Arity::Flag) if rule.meaning == Meaning::Safe => return self.unknown(),
             (Some(value), _) => Given::Here(value),
-            (None, Arity::Required) => self.next_value(),
+            (None, Arity::Required | Arity::Next) => self.next_value(),
             (None, Arity::Number) => self.next_number(),
             (None, _) => Given::Nothing,
         };
@@ -229,14 +229,22 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
                     self.scan.options.push(Found { name, rule, word, value: Given::Nothing });
                     continue;
                 }
+                // The value is another word, and the letters behind are options of their own.
+                Arity::Next if open || !after.is_empty() && !is_number(after) => {
+                    self.scan.options.truncate(first);
+                    self.unknown();
+                    return true;
+                }
                 _ if open => {
                     if after.is_empty() && rule.arity != Arity::Optional {
                         self.scan.may_shift = Some(self.position - 1);
                     }
                     Given::Dynamic
                 }
+                // To most programs the sign belongs to the value, to some it does not.
+                _ if after.starts_with('=') && self.program.style != Style::Loose => Given::Dynamic,
                 _ if !after.is_empty() => Given::Here(after.strip_prefix('=').unwrap_or(after)),
-                Arity::Required => self.next_value(),
+                Arity::Required | Arity::Next => self.next_value(),
                 Arity::Number => self.next_number(),
                 Arity::Optional => Given::Nothing,
             };

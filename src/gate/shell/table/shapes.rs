@@ -61,7 +61,7 @@ fn collect(program: &Program, command: &mut Vec<String>, found: &mut Vec<Command
     let shape = |name: &str, rule: &super::program::OptionRule| OptionShape {
         option: name.to_string(),
         separate_value: rule.takes_next_word(),
-        inline_value: rule.arity != Arity::Flag,
+        inline_value: !matches!(rule.arity, Arity::Flag | Arity::Next),
         is_safe: rule.meaning == Meaning::Safe,
         kind: match rule.meaning {
             Meaning::Checked(kind) => Some(name_of(kind)),

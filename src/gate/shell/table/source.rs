@@ -35,6 +35,8 @@ pub(crate) struct OptionLists {
     pub optional: String,
     /// A value that may also be the next word if that is a number (`make -j 4`).
     pub numbers: String,
+    /// A value that is always the next word, never glued, whatever letters stand behind (`tree -Po pattern out`).
+    pub next: String,
 }
 
 /// All options of a program.
@@ -45,6 +47,7 @@ pub(crate) struct OptionSource {
     pub values: String,
     pub optional: String,
     pub numbers: String,
+    pub next: String,
     pub writes: OptionLists,
     pub network: OptionLists,
     pub executes: OptionLists,
