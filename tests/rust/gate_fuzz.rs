@@ -270,3 +270,27 @@ fn pairs_of_constructs_are_answered() {
     }
     timed.check("pairs");
 }
+
+/// Marks that open something or announce something: short texts of them end where the parser expects more.
+const MARKS: &[&str] = &[
+    "<<", "<<-", "<<<", "$[", "${", "$((", "$(", "((", "(", "))", ")", "}", "]", "[", "{", "<(", ">(", "\n", " ", "\t",
+    "E", "'", "\"", "`", "\\", "&", ";", "|", "$'", "x=", ":-", "case ", " in ", "if ", "for ", "[[ ", "!", "#", "1",
+];
+
+#[test]
+fn texts_that_end_too_soon_take_no_memory() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    // A parser that waits for a line that never comes ends the process here, not the machine.
+    let limit = 3 << 30;
+    setrlimit(Resource::As, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
+    let mut random = Rng::with_seed(setting("GATE_SEED", 1) as u64);
+    let mut timed = Timed::default();
+    for text in ["${<<$[  ", "$(<<  ", "echo $(cat <<  ", "<(<<-\"\"& ", "$[<<-))<<  "] {
+        assert_ne!(timed.analyze(text), Effect::ReadOnly, "{text:?}");
+    }
+    for _ in 0..setting("GATE_TEXTS", 40_000) {
+        let text: String = (0..random.usize(1..12)).map(|_| MARKS[random.usize(0..MARKS.len())]).collect();
+        timed.analyze(&text);
+    }
+    timed.check("ends too soon");
+}

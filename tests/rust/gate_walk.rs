@@ -519,3 +519,21 @@ fn hostile_nesting_ends_in_unknown_and_in_time() {
         assert!(analysis.effect > Effect::RunsTests, "{} bytes: {:?}", text.len(), &text[..text.len().min(60)]);
     }
 }
+
+#[test]
+fn the_project_s_own_runner_runs_tests_and_nothing_else() {
+    for command in [".venv/bin/pytest -q", "./venv/bin/python -m pytest tests", ".venv/bin/pytest -q 2>&1 | tail -5"] {
+        assert_eq!(read(command).effect, Effect::RunsTests, "{command}: {:?}", read(command).reasons);
+    }
+    for command in [
+        ".venv/bin/python a.py",
+        ".venv/bin/python --version",
+        ".venv/bin/ls",
+        ".venv/bin/../../evil/pytest",
+        "/tmp/.venv/bin/pytest -q",
+        "venv/bin/pytest -q -p evil",
+        "PYTHONPATH=src pytest -q",
+    ] {
+        assert!(read(command).effect > Effect::RunsTests, "{command}");
+    }
+}

@@ -200,8 +200,7 @@ impl Walk<'_> {
                         continue;
                     }
                     // In a function it may have been a local one, and that of the caller is seen again.
-                    let gone =
-                        if self.in_function { Known::anything() } else { Known::Text(String::new()) };
+                    let gone = if self.in_function { Known::anything() } else { Known::Text(String::new()) };
                     self.sets(name, gone.clone(), word.span);
                     self.variables.unset(name, gone);
                 }
@@ -404,7 +403,10 @@ impl Walk<'_> {
                     // Each `o` among the letters takes a word for itself.
                     let names = text.matches('o').count();
                     let known = |name: &Word| {
-                        matches!(name.text(), Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noglob" | "verbose"))
+                        matches!(
+                            name.text(),
+                            Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noglob" | "verbose")
+                        )
                     };
                     rest = &rest[1..];
                     let (options, later) = rest.split_at(names.min(rest.len()));
@@ -468,7 +470,8 @@ impl Walk<'_> {
                 self.whole.arrays.insert(name.to_owned());
             }
             // An array that was written out is none of these: it was read where it stands.
-            let written = word.raw.strip_prefix(name).is_some_and(|rest| rest.trim_start_matches('+').starts_with("=("));
+            let written =
+                word.raw.strip_prefix(name).is_some_and(|rest| rest.trim_start_matches('+').starts_with("=("));
             if word.text().is_none() && value == Some("") && !written {
                 self.whole.declared_anything.push((name.to_owned(), word.span));
             }

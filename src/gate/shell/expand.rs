@@ -224,7 +224,7 @@ impl Walk<'_> {
                 },
                 WordPiece::DoubleQuotedSequence(inner) => self.pieces(inner, raw, span, reading, true, built),
                 WordPiece::GettextDoubleQuotedSequence(inner) => {
-                    let _ = self.pieces(inner, raw, span, reading, true, &mut Builder::default());
+                    self.pieces(inner, raw, span, reading, true, &mut Builder::default());
                     built.push_unknown("", false);
                 }
                 // It becomes a path, or stays as it is; no option either way.

@@ -288,9 +288,11 @@ impl Scan<'_> {
                     self.close(if inner { Open::InnerParen } else { Open::Paren });
                     word_begins = true;
                 }
-                b'{' => {
-                    self.deeper(Open::Brace)?;
-                    word_begins = true;
+                b'{' if self.in_expansion() => return Err((ReasonCode::NotParsed, self.at)),
+                b'{' => self.deeper(Open::Brace)?,
+                // What is a comment in there is read in more than one way.
+                b'#' if begins && (self.in_numbers_or_expansion() || self.before(1) == b')') => {
+                    return Err((ReasonCode::NotParsed, self.at));
                 }
                 b'#' if begins => self.skip_line(),
                 b'\n' => {
@@ -322,6 +324,11 @@ impl Scan<'_> {
     /// Whether this stands in `${…}` or `$[…]`, however deep.
     fn in_expansion(&self) -> bool {
         self.open.iter().any(|open| matches!(open, Open::Parameter | Open::Bracket))
+    }
+
+    /// Whether this stands in `${…}`, `$[…]` or `((…))`, however deep.
+    fn in_numbers_or_expansion(&self) -> bool {
+        self.in_expansion() || self.open.contains(&Open::InnerParen)
     }
 
     /// A backslash and what it escapes. A line that is joined to the next one must end, or that one begin, at a blank:
@@ -528,6 +535,9 @@ mod tests {
             ("ls $'#\\\nx'", ReasonCode::NotParsed),
             ("ls $$'\\'", ReasonCode::NotParsed),
             ("ls x<(cat a)", ReasonCode::NotParsed),
+            ("${{#[[ }<<-$[$((  ", ReasonCode::NotParsed),
+            ("$((|))#<<:-$[ <<-for $[", ReasonCode::NotParsed),
+            ("E{#{$(<<\t<<<$[", ReasonCode::NotParsed),
             ("ls <(cat a)x", ReasonCode::NotParsed),
             (&format!("echo $((1 << '2'))\n{}", "(".repeat(11)), ReasonCode::TooDeep),
         ] {

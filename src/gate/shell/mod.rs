@@ -4,11 +4,13 @@
 //! command by the [`CommandTable`], which is data. Everything that is not proven read-only is not read-only.
 //!
 //! The rooms: `analysis` (what comes out), `guard` (texts that are not parsed at all), `parse` (the only file that
-//! names the parser), `word` (what a word can become), `walk` (every construct), `table` (programs as data), `program`
+//! names the parser), `word` (what a word can become), `walk` and
+//! `construct` (every construct), `variables` and `whole` (what is known of their values), `table` (programs as data), `program`
 //! (what data cannot say: the small languages of sed, awk, find, …).
 
 mod analysis;
 mod builtin;
+mod construct;
 mod expand;
 mod guard;
 mod output;

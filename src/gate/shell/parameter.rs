@@ -2,7 +2,9 @@
 
 use super::analysis::{ReasonCode, Span};
 use super::expand::{Builder, Reading};
-use super::parse::{self, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp, SpecialParameter, WordPiece};
+use super::parse::{
+    self, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp, SpecialParameter, WordPiece,
+};
 use super::variables::{Known, Number};
 use super::walk::Walk;
 

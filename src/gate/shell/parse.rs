@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 pub(super) use brush_parser::SourceSpan;
 pub(super) use brush_parser::ast::{self, SourceLocation};
 pub(super) use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp, SpecialParameter,
-    WordPiece, WordPieceWithSource,
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTestType, ParameterTransformOp,
+    SpecialParameter, WordPiece, WordPieceWithSource,
 };
 use brush_parser::{Parser, ParserOptions};
 

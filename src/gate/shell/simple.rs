@@ -13,6 +13,8 @@ use super::word::{Value, Word};
 const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"];
 /// Folders whose programs are those that their names say.
 const SYSTEM_FOLDERS: &[&str] = &["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
+/// Folders in which a project keeps the programs that it installs for itself.
+const PROJECT_FOLDERS: &[&str] = &[".venv/bin/", "venv/bin/", "node_modules/.bin/"];
 
 impl Walk<'_> {
     pub(super) fn simple(&mut self, command: &ast::SimpleCommand) {
@@ -53,8 +55,13 @@ impl Walk<'_> {
         }
         let redirected = command_redirects(command);
         if words.is_empty() {
-            let assign = |walk: &mut Self| assignments.iter().for_each(|(assignment, span)| walk.assign(assignment, *span));
-            if redirected { self.perhaps(assign) } else { assign(self) }
+            let assign =
+                |walk: &mut Self| assignments.iter().for_each(|(assignment, span)| walk.assign(assignment, *span));
+            if redirected {
+                self.perhaps(assign)
+            } else {
+                assign(self)
+            }
             for redirect in redirects {
                 self.lone_redirect(redirect);
             }
@@ -140,6 +147,13 @@ impl Walk<'_> {
         if name.contains('/') {
             let system = SYSTEM_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder));
             let Some(bare) = system.filter(|bare| !bare.contains('/')) else {
+                let own = name.strip_prefix("./").unwrap_or(name);
+                let own = PROJECT_FOLDERS.iter().find_map(|folder| own.strip_prefix(folder));
+                if let Some(bare) = own.filter(|bare| !bare.contains('/')).map(str::to_owned)
+                    && let Some(subject) = self.own_runner(&bare, words)
+                {
+                    return subject;
+                }
                 let reason = Reason::new(ReasonCode::ProgramByPath, Effect::Executes, first.span, name);
                 self.reasons.push(reason);
                 return as_they_are();
@@ -169,6 +183,23 @@ impl Walk<'_> {
         subject
     }
 
+    /// A program that the project keeps for itself, where all that it does is to run the project's tests: then it does
+    /// what any of the project's code does. `None` if it does anything else.
+    fn own_runner(&mut self, bare: &str, words: &[Word]) -> Option<Vec<Option<String>>> {
+        let mark = (self.reasons.len(), self.commands.len());
+        let mut bare_words = words.to_vec();
+        bare_words[0] = Word { raw: words[0].raw.clone(), ..Word::fixed(bare, words[0].span) };
+        let mut subject = Vec::new();
+        self.apart(|walk| subject = walk.look_up(&bare_words));
+        let found = &self.reasons[mark.0..];
+        if !found.is_empty() && found.iter().all(|reason| reason.code == ReasonCode::RunsTests) {
+            return Some(subject);
+        }
+        self.reasons.truncate(mark.0);
+        self.commands.truncate(mark.1);
+        None
+    }
+
     pub(super) fn look_up(&mut self, words: &[Word]) -> Vec<Option<String>> {
         let table = self.table;
         table.judge(words, self)
@@ -183,7 +214,11 @@ impl Walk<'_> {
         let _ = kind;
         self.subshell(shell);
         let span = self.place(&shell.loc);
-        Some(Word { raw: "<(…)".into(), span, value: Value::Dynamic { prefix: "/dev/fd/".into(), dash: false, splits: false } })
+        Some(Word {
+            raw: "<(…)".into(),
+            span,
+            value: Value::Dynamic { prefix: "/dev/fd/".into(), dash: false, splits: false },
+        })
     }
 
     /// A redirection: what it does to which file, for rules about files. `None` if it touches none.
@@ -401,7 +436,5 @@ fn unknown(name: &str) -> Value {
 fn command_redirects(command: &ast::SimpleCommand) -> bool {
     use ast::CommandPrefixOrSuffixItem as Item;
     let items = command.prefix.iter().flat_map(|prefix| &prefix.0);
-    items
-        .chain(command.suffix.iter().flat_map(|suffix| &suffix.0))
-        .any(|item| matches!(item, Item::IoRedirect(_)))
+    items.chain(command.suffix.iter().flat_map(|suffix| &suffix.0)).any(|item| matches!(item, Item::IoRedirect(_)))
 }

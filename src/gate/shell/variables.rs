@@ -77,10 +77,7 @@ impl Known {
             return self.clone();
         }
         if let (Some(one), Some(two)) = (self.number(), other.number()) {
-            return Self::Number(Number {
-                negative: one.negative || two.negative,
-                empty: one.empty || two.empty,
-            });
+            return Self::Number(Number { negative: one.negative || two.negative, empty: one.empty || two.empty });
         }
         let is_empty = |known: &Known| matches!(known, Self::Text(text) if text.is_empty());
         match (self, other) {
@@ -112,8 +109,21 @@ pub(super) fn is_numeric(text: &str) -> bool {
 fn is_set_by_the_shell(name: &str) -> bool {
     matches!(
         name,
-        "_" | "OPTARG" | "REPLY" | "FUNCNAME" | "DIRSTACK" | "MAPFILE" | "COPROC" | "PIPESTATUS" | "READLINE_LINE"
-            | "READLINE_ARGUMENT" | "PWD" | "OLDPWD" | "COMPREPLY" | "GROUPS" | "SHELLOPTS" | "PS4"
+        "_" | "OPTARG"
+            | "REPLY"
+            | "FUNCNAME"
+            | "DIRSTACK"
+            | "MAPFILE"
+            | "COPROC"
+            | "PIPESTATUS"
+            | "READLINE_LINE"
+            | "READLINE_ARGUMENT"
+            | "PWD"
+            | "OLDPWD"
+            | "COMPREPLY"
+            | "GROUPS"
+            | "SHELLOPTS"
+            | "PS4"
     ) || name.starts_with("BASH")
         || name.starts_with("COMP_")
 }

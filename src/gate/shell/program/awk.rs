@@ -214,7 +214,8 @@ impl<'s> Scanner<'s> {
             self.position += 1;
             self.take(|character| character == ' ' || character == '\t');
             // An escaped letter may make it a connection.
-            let name = if self.rest().starts_with('"') { self.stands_alone(&[')', ';', '\n', '}', '>'])? } else { None };
+            let name =
+                if self.rest().starts_with('"') { self.stands_alone(&[')', ';', '\n', '}', '>'])? } else { None };
             if name.is_none_or(|name| name.contains('\\')) {
                 return Err(unknown("getline <"));
             }

@@ -182,7 +182,15 @@ impl<'p, 'w> Reader<'_, 'p, 'w> {
         let Some((name, rule)) =
             lookup(&self.program.options, spelled).or_else(|| lookup(&self.program.options, single))
         else {
-            return self.unknown();
+            // A number may be glued: `xxd -l64`.
+            let glued = text.split_at_checked(2).filter(|(_, digits)| is_number(digits));
+            let found = glued.and_then(|(letter, digits)| Some((lookup(&self.program.options, letter)?, digits)));
+            return match found.filter(|((_, rule), _)| rule.arity == Arity::Required) {
+                Some(((name, rule), digits)) => {
+                    self.scan.options.push(Found { name, rule, word, value: Given::Here(digits) });
+                }
+                None => self.unknown(),
+            };
         };
         let value = match (value, rule.arity) {
             (Some(value), _) => Given::Here(value),
