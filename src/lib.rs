@@ -20,6 +20,7 @@ compile_error!("hookwright runs on Linux and macOS: it starts and ends groups of
 
 pub mod agent;
 pub mod context;
+mod fence;
 pub mod gate;
 pub mod hook;
 pub mod message;

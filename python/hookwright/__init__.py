@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import shell, trust
     from ._agent import Agent
-    from ._chain import HookChain, HookInfo, ShellHook
+    from ._chain import HookChain, HookInfo
     from ._events import (
         Event,
         LimitReached,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ._gates import PermissionRules, PlanGate, ReviewGate
     from ._goal import Goal
     from ._goal_result import GoalMessage, GoalResult, GoalRound
+    from ._hook_kinds import LlmHook, ShellHook
     from ._load import LoadReport
     from ._models import FunctionModel, Scripted, Step
     from ._native import (
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
+        AnswerError,
         ConfigError,
         ConfigProblem,
         GoalError,
@@ -98,7 +100,8 @@ if TYPE_CHECKING:
 #: Where each public name lives. Names are looked up when first used: importing the package stays quick.
 _HOMES = {
     "._agent": ("Agent",),
-    "._chain": ("HookChain", "HookInfo", "ShellHook"),
+    "._chain": ("HookChain", "HookInfo"),
+    "._hook_kinds": ("LlmHook", "ShellHook"),
     "._events": (
         "Event", "LimitReached", "LlmError", "MessageRouted", "PermissionDecided", "PermissionRequest",
         "PostAutoCompact", "PostLlmResponse", "PostMicroCompact", "PostSendMessage", "PostToolBatch",
@@ -126,8 +129,8 @@ _HOMES = {
     "._stream": ("ApprovalRequest", "RunStream"),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
-        "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError", "ModelError",
-        "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
+        "AnswerError", "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError",
+        "ModelError", "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -137,6 +140,7 @@ _MODULES = ("shell", "trust")
 
 __all__ = [
     "Agent",
+    "AnswerError",
     "Anthropic",
     "ApprovalRequest",
     "ChainStats",
@@ -166,6 +170,7 @@ __all__ = [
     "HookwrightError",
     "LimitReached",
     "LlmError",
+    "LlmHook",
     "LoadReport",
     "Message",
     "MessageRouted",

@@ -12,9 +12,11 @@ from typing import Any
 class RemoteFailure(Exception):
     """A hook's failure, read on the thread on which it happened."""
 
-    def __init__(self, message: str, detail: str) -> None:
+    def __init__(self, message: str, detail: str, is_final: bool = False) -> None:
         super().__init__(message)
         self.hook_failure_detail = detail
+        #: Whether another attempt would come to nothing else.
+        self.hook_failure_is_final = is_final
 
 
 class _Proxy(asyncio.Future[None]):

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -15,15 +15,14 @@ from . import _lifecycle, _native  # noqa: F401 (the first takes care of fork an
 from ._explain import Explanation, HookExplanation
 from ._functions import is_coroutine_function, same_function, source_of
 from ._gates import Gate
+from ._hook_kinds import COMMON, FILTERS, Level, LlmHook, OnError, Role, ShellHook
+from ._llm_hook import Asking
 from ._load import Loaded, LoadReport, load
 from ._replay import ReplayReport, report
 from ._stats import ChainStats, HookStats
 from .exceptions import HookError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Role = Literal["hook", "gate", "observer"]
-OnError = Literal["skip", "deny", "stop"]
-Level = Literal["builtin", "user", "project", "session"]
 
 _logger = logging.getLogger("hookwright")
 
@@ -47,60 +46,6 @@ class HookInfo:
     enabled: bool
     source: str
     filter: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class ShellHook:
-    """A command as a hook: the event as JSON on its standard input, its answer on its standard output.
-
-    Args:
-        events: one event name or several.
-        command: run through ``sh -c``, never a login shell.
-        name: unique in the chain; by default the command's first word.
-        role: ``"hook"``, ``"gate"`` or ``"observer"``.
-        timeout: seconds until the process group is ended.
-        retry: how often a failed attempt is repeated.
-        folder: the hook's own folder: first on ``PATH``, and ``HOOKWRIGHT_HOOK_DIR``.
-
-    The other arguments are those of `HookChain.on`.
-
-    Example:
-        >>> import hookwright as hw
-        >>> hooks = hw.HookChain()
-        >>> hooks.add(hw.ShellHook("turn_start", "true", name="nothing"))
-        ShellHook('nothing')
-        >>> hooks.run("turn_start", user_input="hi").runs[0].status
-        'ok'
-    """
-
-    __module__ = "hookwright"
-
-    events: str | Sequence[str]
-    command: str
-    name: str | None = field(default=None, kw_only=True)
-    role: Role = field(default="hook", kw_only=True)
-    order: int = field(default=0, kw_only=True)
-    timeout: float = field(default=10.0, kw_only=True)
-    retry: int = field(default=0, kw_only=True)
-    on_error: OnError | None = field(default=None, kw_only=True)
-    shadow: bool = field(default=False, kw_only=True)
-    enabled: bool = field(default=True, kw_only=True)
-    level: Level = field(default="session", kw_only=True)
-    folder: str | None = field(default=None, kw_only=True)
-    tool_name: str | None = field(default=None, kw_only=True)
-    tool_matcher: str | None = field(default=None, kw_only=True)
-    tool_regex: str | None = field(default=None, kw_only=True)
-    model_prefix: str | None = field(default=None, kw_only=True)
-    agent: str | None = field(default=None, kw_only=True)
-    arguments: Mapping[str, str] | None = field(default=None, kw_only=True)
-    source: str = field(default="", kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"ShellHook({self.name or self.command!r})"
-
-
-_FILTERS = ("tool_name", "tool_matcher", "tool_regex", "model_prefix", "agent", "arguments")
-_COMMON = ("role", "order", "timeout", "retry", "on_error", "shadow", "enabled", "level", "source", *_FILTERS)
 
 
 def _event_names(events: Iterable[Any]) -> list[str]:
@@ -139,7 +84,7 @@ class HookChain(_native.HookChain):
     def __init__(self, *, budget: float = 30.0, shadow: bool = False) -> None:
         self._functions: dict[str, Any] = {}
         self._identities: dict[str, Any] = {}
-        self._shells: dict[str, ShellHook] = {}
+        self._shells: dict[str, ShellHook | LlmHook] = {}
         self._gates: dict[str, Gate] = {}
         self._loaded = Loaded()
 
@@ -223,7 +168,8 @@ class HookChain(_native.HookChain):
         return register
 
     def add(self, hook: Any, *events: str | Sequence[str], **options: Any) -> Any:
-        """Adds a `ShellHook`, a gate such as `ReviewGate`, or a callable with the events and options of `on`.
+        """Adds a `ShellHook`, an `LlmHook`, a gate such as `ReviewGate`, or a callable with the events
+        and options of `on`.
 
         A gate takes the options ``name``, ``order``, ``level``, ``shadow``, ``enabled`` and the filters of `on`.
 
@@ -235,17 +181,18 @@ class HookChain(_native.HookChain):
                 raise HookError(f"a {type(hook).__name__} knows its events itself; leave them out of add(...)")
             self._add_builtin_gate(hook, options)
             return hook
-        if isinstance(hook, ShellHook):
+        if isinstance(hook, (ShellHook, LlmHook)):
             if events or options:
-                raise HookError("a ShellHook brings its events and options itself; leave them out of add(...)")
-            self._add_shell_hook(hook)
+                kind = type(hook).__name__
+                raise HookError(f"a {kind} brings its events and options itself; leave them out of add(...)")
+            self._add_shell_hook(hook) if isinstance(hook, ShellHook) else self._add_llm_hook(hook)
             return hook
         if not callable(hook):
-            raise HookError(f"{hook!r} is neither a function nor a ShellHook")
+            raise HookError(f"{hook!r} is neither a function nor a ShellHook or LlmHook")
         return self.on(*events, **options)(hook)
 
     def _add_builtin_gate(self, gate: Gate, options: dict[str, Any]) -> None:
-        known = {"name", "order", "level", "shadow", "enabled", *_FILTERS}
+        known = {"name", "order", "level", "shadow", "enabled", *FILTERS}
         unknown = sorted(set(options) - known)
         if unknown:
             raise HookError(
@@ -318,16 +265,19 @@ class HookChain(_native.HookChain):
         if not words:
             raise HookError("a ShellHook needs a command")
         name = hook.name or words[0].rsplit("/", 1)[-1]
-        options = {key: getattr(hook, key) for key in _COMMON}
-        events = _event_names([hook.events])
-        replace = self._shells.get(name) == hook
-        self._add_shell(
-            hook.command,
-            hook.folder,
-            replace,
-            {**{k: v for k, v in options.items() if v is not None}, "name": name, "events": events},
-        )
+        self._add_shell(hook.command, hook.folder, self._shells.get(name) == hook, self._described(hook, name))
         self._shells[name] = hook
+
+    def _add_llm_hook(self, hook: LlmHook) -> None:
+        options = self._described(hook, hook.name)
+        asking = Asking(hook.name, hook.prompt, options["events"], hook.role, hook.model)
+        self._add_llm(asking, self._shells.get(hook.name) == hook, options)
+        self._shells[hook.name] = hook
+
+    def _described(self, hook: ShellHook | LlmHook, name: str) -> dict[str, Any]:
+        options = {key: getattr(hook, key) for key in COMMON}
+        given = {key: value for key, value in options.items() if value is not None}
+        return {**given, "name": name, "events": _event_names([hook.events])}
 
     def remove(self, hook: str | Callable[..., Any] | Gate) -> None:
         """Takes a hook out, by name or by function; from the next dispatch on it no longer runs.
@@ -373,7 +323,7 @@ class HookChain(_native.HookChain):
         *,
         disable: Iterable[str | Callable[..., Any] | Gate] = (),
         enable: Iterable[str | Callable[..., Any] | Gate] = (),
-        add: Iterable[ShellHook | Gate] = (),
+        add: Iterable[ShellHook | LlmHook | Gate] = (),
     ) -> Iterator[HookChain]:
         """Changes the chain for the length of a ``with`` block and puts everything back as it was.
 
@@ -449,6 +399,7 @@ class HookChain(_native.HookChain):
         trust: bool | None = None,
         strict: bool = True,
         file: str | os.PathLike[str] | None = None,
+        models: Mapping[str, Any] | None = None,
     ) -> LoadReport:
         """Loads the hooks of the configuration files, in the place of those that an earlier call loaded.
 
@@ -460,6 +411,8 @@ class HookChain(_native.HookChain):
             strict: whether a mistake keeps everything from being loaded. If not, hooks without mistakes are loaded and
                 the problems are returned.
             file: one more configuration file, wherever it is. To name it is to trust it.
+            models: the models that hooks of type ``llm`` may name, by name. ``openai:NAME`` and ``anthropic:NAME`` are
+                known without it.
 
         Raises:
             ConfigError: with every mistake in `problems`; the chain is as it was.
@@ -472,7 +425,7 @@ class HookChain(_native.HookChain):
             >>> hooks.load(user=False, trust=False)
             <LoadReport: 0 hooks from 0 files>
         """
-        return load(self, project, user, trust, strict, file)
+        return load(self, project, user, trust, strict, file, models)
 
     def record(self, path: str | os.PathLike[str], *, redact: Iterable[str] = ()) -> _native.Recording:
         """Begins to append every event and its outcome to a file, as a JSON line with secrets redacted.

@@ -8,13 +8,14 @@ import importlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._functions import is_coroutine_function
+from ._llm_hook import Asking, model_named
 from .exceptions import ConfigError, ConfigProblem, TrustError
 
 if TYPE_CHECKING:
@@ -90,7 +91,15 @@ class Loaded:
         return Loaded(dict(self.functions), set(self.disabled), self.budget)
 
 
-def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict: bool, file: Any = None) -> LoadReport:
+def load(
+    chain: HookChain,
+    project: Any,
+    user: bool,
+    trust: bool | None,
+    strict: bool,
+    file: Any = None,
+    models: Mapping[str, Any] | None = None,
+) -> LoadReport:
     """See `HookChain.load`."""
     folder = Path.cwd() if project is None else Path(os.fspath(project))
     registered = [(hook.name, hook.source) for hook in chain.hooks if hook.name not in chain._loaded.functions]
@@ -102,7 +111,7 @@ def load(chain: HookChain, project: Any, user: bool, trust: bool | None, strict:
     problems = [ConfigProblem(*parts) for parts in configuration.problems]
     additions: list[tuple[_native.HookDefinition, tuple[Callable[..., Any], str] | None]] = []
     if refusal is None:
-        additions, missing = _with_functions(configuration)
+        additions, missing = _with_functions(configuration, models or {})
         problems = _in_order([*problems, *missing], configuration.files)
     table, gate = _native.CommandTable(), None
     if refusal is None:
@@ -231,12 +240,18 @@ def _refusal(configuration: _native.Configuration, root: Path) -> TrustError | N
 
 
 def _with_functions(
-    configuration: _native.Configuration,
+    configuration: _native.Configuration, models: Mapping[str, Any]
 ) -> tuple[list[tuple[_native.HookDefinition, tuple[Callable[..., Any], str] | None]], list[ConfigProblem]]:
     """The definitions with the functions that they name, and what is wrong with those."""
     additions: list[tuple[_native.HookDefinition, tuple[Callable[..., Any], str] | None]] = []
     problems = []
     for definition in configuration.definitions:
+        if definition.question is not None:
+            try:
+                additions.append((definition, (_asking(definition, *definition.question, models), "async")))
+            except LookupError as mistake:
+                problems.append(ConfigProblem(*definition.problem(*mistake.args)))
+            continue
         if definition.callable is None:
             additions.append((definition, None))
             continue
@@ -249,6 +264,18 @@ def _with_functions(
         else:
             additions.append((definition, (function, mode)))
     return additions, problems
+
+
+def _asking(
+    definition: _native.HookDefinition,
+    prompt: str,
+    model: str,
+    base_url: str | None,
+    key_variable: str | None,
+    models: Mapping[str, Any],
+) -> Asking:
+    chosen = model_named(model, base_url, key_variable, models)
+    return Asking(definition.name, prompt, definition.events, definition.role, chosen)
 
 
 class _Mistake(Exception):

@@ -125,6 +125,15 @@ class HookError(HookwrightError):
     __module__ = "hookwright"
 
 
+class AnswerError(HookError):
+    """A model that gave no usable answer to the hook that asked it, not even when it was asked once more."""
+
+    __module__ = "hookwright"
+
+    #: Asking a third time would come to nothing else.
+    hook_failure_is_final = True
+
+
 class HookTimeout(HookError, TimeoutError):
     """A hook that passed its deadline."""
 

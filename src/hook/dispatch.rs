@@ -204,6 +204,7 @@ impl Dispatch {
             Ok(_) if self.boundary > self.deadline => Err(HookFailure::Timeout(self.late())),
             answer => answer,
         };
+        let is_final = matches!(answer, Err(HookFailure::Final { .. }));
         let (failure, status) = match answer {
             Ok(reply) => {
                 extra.notes = reply.notes;
@@ -218,13 +219,13 @@ impl Dispatch {
                 }
             }
             Err(HookFailure::Abort(abort)) => return Err(abort),
-            Err(HookFailure::Failed { message, detail }) => {
+            Err(HookFailure::Failed { message, detail } | HookFailure::Final { message, detail }) => {
                 extra.detail = (!detail.is_empty()).then_some(detail);
                 (message, RunStatus::Failed)
             }
             Err(HookFailure::Timeout(message)) => (message, RunStatus::Timeout),
         };
-        if self.attempts <= entry.meta.retry && self.boundary < self.outcome.context.budget_end {
+        if !is_final && self.attempts <= entry.meta.retry && self.boundary < self.outcome.context.budget_end {
             return Ok(());
         }
         extra.error = Some(failure.clone());

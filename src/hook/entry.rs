@@ -108,9 +108,9 @@ pub struct HookMeta {
     pub level: Level,
     /// Position among hooks of the same role and level; default 0.
     pub order: i64,
-    /// How long one attempt may take; default 10 s.
+    /// How long one attempt may take; default 10 s, or 14 s for a hook that asks a model.
     pub timeout: Duration,
-    /// How often a failed attempt is repeated; default 0.
+    /// How often a failed attempt is repeated; default 0, or 1 for a hook that asks a model.
     pub retry: u32,
     /// What a failure means; by default `deny` for gates and `skip` for the others.
     pub on_error: OnError,
@@ -126,6 +126,8 @@ pub struct HookMeta {
 
 /// The default time one attempt of a Python, shell or builtin hook may take.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The default time one attempt of a hook may take that asks a model.
+pub const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_secs(14);
 /// The default time a whole chain may take.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
 
@@ -139,8 +141,8 @@ impl HookMeta {
             role,
             level: Level::Session,
             order: 0,
-            timeout: DEFAULT_TIMEOUT,
-            retry: 0,
+            timeout: if kind == HookKind::Llm { DEFAULT_LLM_TIMEOUT } else { DEFAULT_TIMEOUT },
+            retry: u32::from(kind == HookKind::Llm),
             on_error: if role == Role::Gate { OnError::Deny } else { OnError::Skip },
             shadow: false,
             enabled: true,
@@ -186,6 +188,13 @@ impl From<Verdict> for HookReply {
 pub enum HookFailure {
     /// The hook failed: a short message, and details (a traceback) for the record.
     Failed {
+        /// One line.
+        message: String,
+        /// As much as is known; may be empty.
+        detail: String,
+    },
+    /// The same, and another attempt would come to nothing else: it is not made.
+    Final {
         /// One line.
         message: String,
         /// As much as is known; may be empty.

@@ -11,6 +11,7 @@ pub mod entry;
 pub mod event;
 pub mod filter;
 pub mod level;
+pub mod llm;
 pub mod moment;
 pub mod outcome;
 pub mod payload;

@@ -159,9 +159,9 @@ pub fn deadline_error(py: Python<'_>, text: String) -> PyErr {
 }
 
 /// A failure that was read on another thread.
-pub fn remote_failure(py: Python<'_>, message: String, detail: String) -> PyErr {
+pub fn remote_failure(py: Python<'_>, message: String, detail: String, is_final: bool) -> PyErr {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    match helper(py, &CLASS, "RemoteFailure").and_then(|class| class.call1((message, detail))) {
+    match helper(py, &CLASS, "RemoteFailure").and_then(|class| class.call1((message, detail, is_final))) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }

@@ -342,6 +342,19 @@ impl PyHookChain {
         self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
     }
 
+    /// Adds an asynchronous function that asks a model. Returns whether it replaced a hook of the same name.
+    fn _add_llm(
+        &self,
+        py: Python<'_>,
+        callable: Py<PyAny>,
+        replace: bool,
+        options: Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let meta = meta_from(py, &options, HookKind::Llm)?;
+        let hook = PythonHook::asking(callable, meta.role);
+        self.chain.add(meta, Arc::new(hook), replace).map_err(|error| error.into_python(py))
+    }
+
     /// Adds a command. Returns whether it replaced a hook of the same name.
     fn _add_shell(
         &self,

@@ -53,8 +53,31 @@ impl PyDefinition {
     fn callable(&self) -> Option<(&str, &str)> {
         match &self.definition.action {
             HookAction::Python { module, function, .. } => Some((module, function)),
-            HookAction::Shell { .. } => None,
+            HookAction::Shell { .. } | HookAction::Llm { .. } => None,
         }
+    }
+
+    /// The prompt, model, base URL and variable of the key of a hook that asks a model.
+    #[getter]
+    fn question(&self) -> Option<(&str, &str, Option<&str>, Option<&str>)> {
+        match &self.definition.action {
+            HookAction::Llm { prompt, model, base_url, api_key_env } => {
+                Some((prompt, model, base_url.as_deref(), api_key_env.as_deref()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Its events.
+    #[getter]
+    fn events(&self) -> Vec<&'static str> {
+        self.definition.events.iter().map(|event| event.as_str()).collect()
+    }
+
+    /// Its role.
+    #[getter]
+    fn role(&self) -> &'static str {
+        self.definition.role.as_str()
     }
 
     /// Whether its function runs on a thread of its own.
@@ -269,10 +292,15 @@ pub fn exchange(
     for (definition, callable) in add {
         let meta = definition.definition.meta();
         let hook: Arc<dyn Hook> = match (&definition.definition.action, callable) {
+            (HookAction::Llm { .. }, Some((callable, _))) => Arc::new(PythonHook::asking(callable, meta.role)),
             (_, Some((callable, mode))) => Arc::new(PythonHook::new(callable, Mode::parse(&mode)?, meta.role)),
             (HookAction::Shell { command }, None) => {
                 let folder = definition.definition.source.folder.clone();
                 Arc::new(ShellHook::new(command.as_str(), folder).at_root(definition.root.clone()))
+            }
+            (HookAction::Llm { model, .. }, None) => {
+                let message = format!("the hook {} needs its model {model}", meta.name);
+                return Err(pyo3::exceptions::PyTypeError::new_err(message));
             }
             (HookAction::Python { module, function, .. }, None) => {
                 let message = format!("the hook {} needs its function {module}:{function}", meta.name);

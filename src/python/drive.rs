@@ -324,7 +324,10 @@ impl HookCall {
             Step::Done(Err(HookFailure::Timeout(text))) => Err(bridge::deadline_error(py, text)),
             // The traceback is in the text already; the class only has to be a failure on the other side.
             Step::Done(Err(HookFailure::Failed { message, detail })) => {
-                Err(bridge::remote_failure(py, message, detail))
+                Err(bridge::remote_failure(py, message, detail, false))
+            }
+            Step::Done(Err(HookFailure::Final { message, detail })) => {
+                Err(bridge::remote_failure(py, message, detail, true))
             }
         }
     }

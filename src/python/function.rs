@@ -38,6 +38,8 @@ pub struct PythonHook {
     pub mode: Mode,
     /// What it may do.
     pub role: Role,
+    /// Whether it asks a model, so that a replay leaves it out.
+    asks: bool,
     warned: AtomicBool,
 }
 
@@ -67,12 +69,17 @@ pub type Called<'py> = Result<Bound<'py, PyAny>, HookFailure>;
 
 impl PythonHook {
     pub fn new(callable: Py<PyAny>, mode: Mode, role: Role) -> Self {
-        PythonHook { callable, mode, role, warned: AtomicBool::new(false) }
+        PythonHook { callable, mode, role, asks: false, warned: AtomicBool::new(false) }
+    }
+
+    /// An asynchronous function that asks a model.
+    pub fn asking(callable: Py<PyAny>, role: Role) -> Self {
+        PythonHook { asks: true, ..PythonHook::new(callable, Mode::Async, role) }
     }
 
     /// A copy for another chain; each chain owns its callables, so that the garbage collector can see who holds them.
     pub fn duplicate(&self, py: Python<'_>) -> Self {
-        PythonHook::new(self.callable.clone_ref(py), self.mode, self.role)
+        PythonHook { asks: self.asks, ..PythonHook::new(self.callable.clone_ref(py), self.mode, self.role) }
     }
 
     /// Calls the function on this thread under a deadline.
@@ -178,6 +185,9 @@ impl PythonHook {
         match watchdog::deadline_class(py) {
             Ok(class) if error.get_type(py).is(class) => HookFailure::Timeout(error.value(py).to_string()),
             _ => match error.value(py).getattr("hook_failure_detail").and_then(|detail| detail.extract()) {
+                Ok(detail) if is_final(error.value(py)) => {
+                    HookFailure::Final { message: error.value(py).to_string(), detail }
+                }
                 Ok(detail) => HookFailure::Failed { message: error.value(py).to_string(), detail },
                 Err(_) => failure(py, error),
             },
@@ -293,11 +303,19 @@ pub fn failure(py: Python<'_>, error: PyErr) -> HookFailure {
     let value = error.into_value(py);
     let detail = py
         .import("traceback")
-        .and_then(|traceback| traceback.call_method1("format_exception", (value,)))
+        .and_then(|traceback| traceback.call_method1("format_exception", (&value,)))
         .and_then(|lines| lines.extract::<Vec<String>>())
         .map(|lines| lines.concat())
         .unwrap_or_default();
+    if is_final(value.bind(py)) {
+        return HookFailure::Final { message: text, detail };
+    }
     HookFailure::Failed { message, detail }
+}
+
+/// Whether an exception says that another attempt would come to nothing else.
+fn is_final(error: &Bound<'_, impl Sized>) -> bool {
+    error.as_any().getattr("hook_failure_is_final").is_ok_and(|flag| flag.is_truthy().unwrap_or(false))
 }
 
 /// What ended a wait of our own: an interrupt, the cancellation of the caller's task, or a failure to wait at all.
@@ -384,6 +402,10 @@ impl Hook for PythonHook {
         drop((context, deadline));
         let error = PyRuntimeError::new_err("a Python hook runs where Python runs: await the chain from Python");
         Box::pin(std::future::ready(Err(HookFailure::Failed { message: error.to_string(), detail: String::new() })))
+    }
+
+    fn has_side_effects(&self) -> bool {
+        self.asks
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -15,6 +15,7 @@ mod exit;
 mod function;
 mod gate;
 mod goal;
+mod llm;
 mod message;
 mod model;
 mod outcome;
@@ -55,6 +56,8 @@ mod _native {
     use super::gate::{PyDecision, PyDenial, PyGate, check_rule};
     #[pymodule_export]
     use super::goal::{PyGoal, workspace_fingerprint};
+    #[pymodule_export]
+    use super::llm::PyLlmPrompt;
     #[pymodule_export]
     use super::message::{PyMessage, PyToolCall, PyUsage};
     #[pymodule_export]

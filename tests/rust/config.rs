@@ -358,10 +358,15 @@ fn mistakes_in_what_a_hook_needs() {
         ),
         (
             "name: x\nevents: stop\ntype: llm\nprompt: y",
-            vec![
-                r#"3:3: missing key "model"; a hook of type llm needs it"#,
-                r#"5:9: "type: llm" is not available yet in this version; use a shell or python hook that asks the model"#,
-            ],
+            vec![r#"3:3: missing key "model"; a hook of type llm needs it"#],
+        ),
+        (
+            "name: x\nevents: stop\ntype: llm\nmodel: m\nprompt: is {{tool_nam}} good?",
+            vec![r#"7:11: unknown variable {{tool_nam}} in the prompt; did you mean "tool_name"?"#],
+        ),
+        (
+            "name: x\nevents: turn_start\ntype: llm\nmodel: m\nprompt: is {{tool_name}} good?",
+            vec![r#"7:11: turn_start has no {{tool_name}}; it has event, cwd, user_input, session_id"#],
         ),
         (
             "name: x\nevents: [pre_tool_execution, turn_end]\ntype: shell\nrole: gate\ncommand: y",

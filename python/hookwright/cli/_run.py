@@ -119,7 +119,12 @@ def _agent(path: Path, options: dict[str, Any]) -> Agent:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     hooks = hw.HookChain()
-    report = hooks.load(options["root"], trust=True if options["trust_once"] else None, file=options["hook_file"])
+    report = hooks.load(
+        options["root"],
+        trust=True if options["trust_once"] else None,
+        file=options["hook_file"],
+        models={"agent": model},
+    )
     for note in report.notes:
         click.echo(f"note: {printable(note)}", err=True)
     if "permissions" not in report.hooks:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .._chain import HookChain, Role, ShellHook
+from .._chain import HookChain
+from .._hook_kinds import Role, ShellHook
 from .._native import Outcome
 from ..exceptions import HookError
 from ._cases import HostileCase, command_cases, hostile_cases

@@ -52,6 +52,17 @@ pub enum HookAction {
         /// For `sh -c`.
         command: String,
     },
+    /// `type: llm`.
+    Llm {
+        /// What the model is asked, with variables.
+        prompt: String,
+        /// Which model: a name that the program gives one, or `openai:NAME` and `anthropic:NAME`.
+        model: String,
+        /// Where its API begins, if not where it usually does.
+        base_url: Option<String>,
+        /// The environment variable that holds its key; without it, none is sent to a `base_url`.
+        api_key_env: Option<String>,
+    },
     /// `type: python`.
     Python {
         /// A dotted module name.
@@ -108,6 +119,7 @@ impl HookDefinition {
         let kind = match self.action {
             HookAction::Shell { .. } => HookKind::Shell,
             HookAction::Python { .. } => HookKind::Python,
+            HookAction::Llm { .. } => HookKind::Llm,
         };
         let mut meta = HookMeta::new(self.name.as_str(), self.events.clone(), kind, self.role);
         meta.level = self.level;

@@ -184,6 +184,7 @@ fn named_files(project: &Path, definition: &HookDefinition) -> BTreeSet<PathBuf>
                 found.extend(module_files(project, word));
             }
         }
+        HookAction::Llm { .. } => {}
         HookAction::Python { module, .. } => found.extend(module_files(project, module)),
     }
     found

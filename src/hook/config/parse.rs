@@ -12,6 +12,7 @@ use crate::hook::entry::{HookKind, Isolation, OnError, Role};
 use crate::hook::event::Event;
 use crate::hook::filter::{Filter, FilterSpec};
 use crate::hook::level::Level;
+use crate::hook::llm::LlmPrompt;
 use crate::suggest::did_you_mean;
 
 /// The version of the format that is read.
@@ -30,6 +31,8 @@ const HOOK_KEYS: &[(&str, Option<HookKind>)] = &[
     ("worker", Some(HookKind::Shell)),
     ("prompt", Some(HookKind::Llm)),
     ("model", Some(HookKind::Llm)),
+    ("base_url", Some(HookKind::Llm)),
+    ("api_key_env", Some(HookKind::Llm)),
     ("callable", Some(HookKind::Python)),
     ("isolate", Some(HookKind::Python)),
     ("role", None),
@@ -160,6 +163,10 @@ struct Draft {
     kind: Option<HookKind>,
     action_position: Option<Position>,
     command: Option<String>,
+    prompt: Option<String>,
+    model: Option<String>,
+    base_url: Option<String>,
+    api_key_env: Option<String>,
     callable: Option<(String, String)>,
     isolation: Option<Isolation>,
     role: Option<Role>,
@@ -244,7 +251,13 @@ impl Draft {
                 self.action_position = Some(pair.value_position());
                 self.command = report.text(pair);
             }
-            "prompt" | "model" => drop(report.text(pair)),
+            "prompt" => self.take_prompt(pair, report),
+            "model" => {
+                self.action_position = Some(pair.value_position());
+                self.model = report.text(pair);
+            }
+            "base_url" => self.base_url = report.text(pair),
+            "api_key_env" => self.api_key_env = report.text(pair),
             "callable" => self.take_callable(pair, report),
             "worker" => {
                 if report.flag(pair) == Some(true) {
@@ -308,6 +321,13 @@ impl Draft {
         }
     }
 
+    fn take_prompt(&mut self, pair: &Pair, report: &mut Report) {
+        self.prompt = report.text(pair);
+        if let Some(Err(error)) = self.prompt.as_deref().map(LlmPrompt::parse) {
+            report.add(pair.value_position(), error.to_string());
+        }
+    }
+
     fn take_callable(&mut self, pair: &Pair, report: &mut Report) {
         self.action_position = Some(pair.value_position());
         let Some(text) = report.text(pair) else { return };
@@ -362,8 +382,12 @@ impl Draft {
                 report.advise(pair.position, message, "leave it out, or change the type");
             }
         }
-        if let Some(pair) = pairs.iter().find(|pair| pair.key == "type" && kind == HookKind::Llm) {
-            not_yet(pair, "type: llm", "use a shell or python hook that asks the model", report);
+        let prompt = self.prompt.as_deref().filter(|_| kind == HookKind::Llm).map(LlmPrompt::parse);
+        let events: Vec<Event> = self.events.iter().map(|(event, _)| *event).collect();
+        if let Some(Err(error)) = prompt.and_then(Result::ok).map(|prompt| prompt.check(&events))
+            && let Some(pair) = pairs.iter().find(|pair| pair.key == "prompt")
+        {
+            report.add(pair.value_position(), error.to_string());
         }
     }
 
@@ -385,7 +409,13 @@ impl Draft {
                 let (module, function) = self.callable?;
                 HookAction::Python { module, function, isolation: self.isolation.unwrap_or_default() }
             }
-            HookKind::Llm | HookKind::Builtin => return None,
+            HookKind::Llm => HookAction::Llm {
+                prompt: self.prompt?,
+                model: self.model?,
+                base_url: self.base_url,
+                api_key_env: self.api_key_env,
+            },
+            HookKind::Builtin => return None,
         };
         let (name, name_position) = self.name?;
         Some(HookDefinition {
