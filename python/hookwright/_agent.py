@@ -91,9 +91,11 @@ class Agent:
         prices: what a million tokens cost, in any unit of money: ``{"input": 2.0, "output": 8.0, "cached": 0.5,
             "cache_write": 2.5}``. What is not given costs nothing.
         context_window: the tokens that the model holds, its answer included. Where a conversation does not fit, old
-            results of tools are shortened and then messages are left out of what is sent; the session keeps everything.
-            None sends everything.
+            results of tools are shortened, then older messages summarised, then some left out of what is sent; the
+            session keeps everything. None sends everything.
         reserved_tokens: of the window, what is left free for the answer.
+        auto_compact: above which share of the window, from 0.2 to 1, the model is asked to summarise older messages;
+            None never asks.
         count_tokens: a function from text to its number of tokens; by default an estimate that learns from the server.
         description: what the agent is for, for agents that call it as a tool.
         max_parallel: how many calls run side by side.
@@ -137,6 +139,7 @@ class Agent:
         description: str = "",
         context_window: int | None = None,
         reserved_tokens: int = 4096,
+        auto_compact: float | None = 0.8,
         count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         if not isinstance(model, (Scripted, FunctionModel, ServerModel)):
@@ -180,7 +183,9 @@ class Agent:
                 raise ValueError(
                     f"reserved_tokens={reserved_tokens} leaves nothing of the {context_window} of the window"
                 )
-        self._window = None if context_window is None else (context_window, reserved_tokens)
+        if auto_compact is not None and not (isinstance(auto_compact, (int, float)) and 0.2 <= auto_compact <= 1):
+            raise ValueError(f"auto_compact is a share of the window from 0.2 to 1, or None, not {auto_compact!r}")
+        self._window = None if context_window is None else (context_window, reserved_tokens, auto_compact)
         self._count_tokens = count_tokens
         self._kind, self._parent = "main", None
         self.name = well_formed(name)

@@ -980,7 +980,7 @@ class TurnConfig:
         cwd: Any,
         limits: Any,
         prices: dict[str, Any],
-        window: tuple[int, int] | None,
+        window: tuple[int, int, float | None] | None,
         count_tokens: Any,
         checks_output: bool,
         script: Script | None,

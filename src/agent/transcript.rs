@@ -50,6 +50,15 @@ pub enum Entry {
         /// When.
         at: Timestamp,
     },
+    /// Older messages were summarised: what is sent in the place of the first ones. The history is as before.
+    Compacted {
+        /// How many messages of the history they stand for.
+        covered: usize,
+        /// What is sent for these.
+        messages: Vec<Arc<Message>>,
+        /// When.
+        at: Timestamp,
+    },
     /// The history was emptied; what stands before this line stays in the file.
     Reset {
         /// When.
@@ -102,6 +111,12 @@ impl Entry {
             at: Timestamp,
         }
         #[derive(Deserialize)]
+        struct OfCompacted {
+            covered: usize,
+            messages: Vec<Arc<Message>>,
+            at: Timestamp,
+        }
+        #[derive(Deserialize)]
         struct OfReset {
             at: Timestamp,
         }
@@ -123,6 +138,10 @@ impl Entry {
             "call_started" => {
                 let OfCall { call_id, at } = serde_json::from_str(text)?;
                 Entry::CallStarted { call_id, at }
+            }
+            "compacted" => {
+                let OfCompacted { covered, messages, at } = serde_json::from_str(text)?;
+                Entry::Compacted { covered, messages, at }
             }
             "reset" => {
                 let OfReset { at } = serde_json::from_str(text)?;
@@ -267,6 +286,7 @@ mod tests {
             Entry::Message { message: Arc::new(Message::user("grüße 你好 \n \"x\"")) },
             Entry::CallStarted { call_id: "c1".into(), at },
             Entry::Other(other),
+            Entry::Compacted { covered: 1, messages: vec![Arc::new(Message::user("a summary"))], at },
             Entry::TurnEnd { turn_id: "t1".into(), status: "success".into(), at },
             Entry::Reset { at },
         ]

@@ -208,6 +208,11 @@ fn prompt(part: &[Unit], at: usize, number: usize, room: usize, tokens: &CachedT
 }
 
 impl Plan {
+    /// Adds text that stands in the result as it is, besides that of the options.
+    pub fn protect(&mut self, texts: impl IntoIterator<Item = String>) {
+        self.protected.extend(texts);
+    }
+
     /// The history with the summaries in place of the parts they are of, in the order of the parts.
     ///
     /// The parts before the first failure are summarised; those from it on stay as they are, and the note says so. A

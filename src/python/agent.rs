@@ -62,7 +62,7 @@ impl PyTurnConfig {
         cwd: Option<PathBuf>,
         limits: Bound<'_, PyDict>,
         prices: Bound<'_, PyDict>,
-        window: Option<(usize, usize)>,
+        window: Option<(usize, usize, Option<f64>)>,
         count_tokens: Option<Py<PyAny>>,
         checks_output: bool,
         script: Option<Bound<'_, PyScript>>,
@@ -95,10 +95,11 @@ impl PyTurnConfig {
             cwd,
             limits,
             prices,
-            window: window.map(|(tokens, reserved)| Window {
+            window: window.map(|(tokens, reserved, auto)| Window {
                 tokens,
                 reserved,
                 micro: MicroOptions::default(),
+                auto,
                 select: SelectOptions::default(),
                 counter: Arc::new(CachedTokens::new(counter_of(count_tokens))),
             }),

@@ -312,9 +312,10 @@ impl PyRunEvent {
                 dict.set_item("error", failure.to_string())?;
                 dict.set_item("seconds", wait.as_secs_f64())?;
             }
-            RunEvent::Fitted { left_out, shortened } => {
+            RunEvent::Fitted { left_out, shortened, summarised } => {
                 dict.set_item("left_out", left_out)?;
                 dict.set_item("shortened", shortened)?;
+                dict.set_item("summarised", summarised)?;
             }
             RunEvent::Message(message) => dict.set_item("message", PyMessage(message.clone()))?,
             RunEvent::ToolStarted { id, name, arguments } => {

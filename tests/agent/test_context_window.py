@@ -37,7 +37,13 @@ def estimate(messages: list[hw.Message]) -> int:
 
 def test_what_is_sent_fits_and_the_session_keeps_everything(run: Run) -> None:
     model = Watched(30)
-    agent = hw.Agent(hw.FunctionModel(model, inline=True), tools=[read], context_window=WINDOW, reserved_tokens=1000)
+    agent = hw.Agent(
+        hw.FunctionModel(model, inline=True),
+        tools=[read],
+        context_window=WINDOW,
+        reserved_tokens=1000,
+        auto_compact=None,
+    )
     result = run(agent, "the task: read all pages")
     assert (result.text, result.rounds) == ("done", 31)
     assert len(agent.history) == 62
@@ -67,7 +73,9 @@ def test_hooks_hear_of_it_and_can_leave_it_out(run: Run) -> None:
         heard.append((event.event, event.tokens_before, event.tokens_after))
 
     model = Watched(20)
-    agent = hw.Agent(hw.FunctionModel(model, inline=True), tools=[read], hooks=hooks, context_window=WINDOW)
+    agent = hw.Agent(
+        hw.FunctionModel(model, inline=True), tools=[read], hooks=hooks, context_window=WINDOW, auto_compact=None
+    )
     run(agent, "read")
     assert heard and all(before > after for _, before, after in heard)
     # What was shortened stays so: not every request is another one for the server's cache.
@@ -75,7 +83,9 @@ def test_hooks_hear_of_it_and_can_leave_it_out(run: Run) -> None:
     heard.clear()
     hooks.on("pre_micro_compact", name="before")(lambda event: hw.skip("not now"))
     model = Watched(20)
-    agent = hw.Agent(hw.FunctionModel(model, inline=True), tools=[read], hooks=hooks, context_window=WINDOW)
+    agent = hw.Agent(
+        hw.FunctionModel(model, inline=True), tools=[read], hooks=hooks, context_window=WINDOW, auto_compact=None
+    )
     run(agent, "read")
     assert not heard
     assert all(estimate(sent) < WINDOW for sent in model.sent)
@@ -95,6 +105,7 @@ def test_a_function_of_ones_own_counts(run: Run) -> None:
         context_window=12_000,
         reserved_tokens=1000,
         count_tokens=count,
+        auto_compact=None,
     )
     run(agent, "read")
     assert counted
@@ -106,7 +117,7 @@ def test_a_watched_run_tells_of_it() -> None:
 
     async def main() -> list[tuple[int, int]]:
         model = hw.FunctionModel(Watched(20), inline=True)
-        agent = hw.Agent(model, tools=[read], context_window=WINDOW)
+        agent = hw.Agent(model, tools=[read], context_window=WINDOW, auto_compact=None)
         return [(event.left_out, event.shortened) async for event in agent.stream("read") if event.type == "fitted"]
 
     fitted = asyncio.run(main())
@@ -118,3 +129,6 @@ def test_windows_that_make_no_sense_are_refused() -> None:
         hw.Agent(hw.Scripted([]), context_window=10)
     with pytest.raises(ValueError, match="leaves nothing"):
         hw.Agent(hw.Scripted([]), context_window=4096)
+    for share in (0.1, 1.5, "half"):
+        with pytest.raises(ValueError, match="auto_compact"):
+            hw.Agent(hw.Scripted([]), context_window=8192, auto_compact=share)  # type: ignore[arg-type]

@@ -199,6 +199,10 @@ impl Session {
         }
         // Shares the block of messages with this session, instead of the copy made just now.
         inner.state.history = history;
+        if let Some((covered, messages)) = self.compacted() {
+            let messages = messages.iter().cloned().collect();
+            inner.record(&fork, Entry::Compacted { covered, messages, at: fork.clock.now() })?;
+        }
         for result in results_for_open_calls(&inner.state.history, Cause::Fork) {
             inner.append(&fork, result)?;
         }
@@ -259,6 +263,21 @@ impl Session {
     /// Those of [`append`](Session::append).
     pub fn call_started(&self, call_id: &str) -> Result<(), SessionError> {
         self.lock().record(self, Entry::CallStarted { call_id: call_id.to_owned(), at: self.clock.now() })
+    }
+
+    /// What is sent to the model in the place of the first messages of the history, where older ones were summarised, and
+    /// of how many.
+    pub fn compacted(&self) -> Option<(usize, History)> {
+        self.lock().state.compacted.clone()
+    }
+
+    /// Records what is sent in the place of the first `covered` messages from now on. The history stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`append`](Session::append).
+    pub fn compact(&self, covered: usize, messages: History) -> Result<(), SessionError> {
+        let messages = messages.iter().cloned().collect();
+        self.lock().record(self, Entry::Compacted { covered, messages, at: self.clock.now() })
     }
 
     /// Empties the history. The file keeps what was; ids go on counting.

@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) interrupted_turn: Option<String>,
     /// The calls of the newest assistant message that were started.
     pub(super) started_calls: HashSet<String>,
+    /// What is sent in the place of the first messages, and of how many.
+    pub(super) compacted: Option<(usize, History)>,
     /// The highest number in an id of the form `m<number>`.
     last_message: u64,
     /// The same for `t<number>`.
@@ -47,7 +49,15 @@ impl State {
             Entry::CallStarted { call_id, .. } => {
                 self.started_calls.insert(call_id);
             }
-            Entry::Reset { .. } => self.history = History::new(),
+            // What covers more than there is covers some other history.
+            Entry::Compacted { covered, messages, .. } if covered <= self.history.len() => {
+                self.compacted = Some((covered, messages.into_iter().collect()));
+            }
+            Entry::Compacted { .. } => {}
+            Entry::Reset { .. } => {
+                self.history = History::new();
+                self.compacted = None;
+            }
             Entry::Session(_) | Entry::Other(_) => {}
         }
     }

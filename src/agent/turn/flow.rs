@@ -31,7 +31,7 @@ pub(super) struct Run {
     /// What the user said, as hooks left it.
     input: String,
     /// The system prompt of this turn, as hooks left it.
-    prompt: Option<Arc<str>>,
+    pub(super) prompt: Option<Arc<str>>,
     text: String,
     began: Instant,
     cancelled: bool,
@@ -43,6 +43,8 @@ pub(super) struct Run {
     retries: u32,
     /// The conversation with shortened results, once there is one.
     pub(super) shortened: Option<Shortened>,
+    /// Whether a summary could not be had in this turn: it is not asked for again.
+    pub(super) summary_failed: bool,
     /// Whether the model was asked to mend an answer without the right type.
     answer_sent_back: bool,
 }
@@ -77,6 +79,7 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         told: false,
         retries: 0,
         shortened: None,
+        summary_failed: false,
         answer_sent_back: false,
     };
     let ending = match run.config.session.begin_turn() {
@@ -174,7 +177,7 @@ impl Run {
     }
 
     /// The time was used up in the middle of a request.
-    async fn out_of_time(&mut self) -> Ending {
+    pub(super) async fn out_of_time(&mut self) -> Ending {
         let allowed = Duration::try_from_secs_f64(self.config.limits.max_seconds.unwrap_or_default());
         let elapsed = (self.config.now)().saturating_duration_since(self.began);
         // The driver's clock and this one may differ by a little.
@@ -269,7 +272,7 @@ impl Run {
     }
 
     /// What came in of a reply: whoever watches is told at once, and hooks hear of text.
-    async fn pieces(&mut self, pieces: Vec<StreamEvent>) -> Result<(), Ending> {
+    pub(super) async fn pieces(&mut self, pieces: Vec<StreamEvent>) -> Result<(), Ending> {
         for piece in pieces {
             match piece {
                 StreamEvent::Text { delta } => {
@@ -520,7 +523,7 @@ impl Run {
 }
 
 /// What hooks changed about a request, for this request only.
-fn adjust(request: &mut Request, outcome: &Outcome) {
+pub(super) fn adjust(request: &mut Request, outcome: &Outcome) {
     if let Some(messages) = replaced_messages(outcome) {
         request.messages = messages;
     }

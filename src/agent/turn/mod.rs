@@ -9,6 +9,7 @@ mod history;
 mod machine;
 mod permission;
 mod price;
+mod summary;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -252,6 +253,8 @@ pub enum RunEvent {
         left_out: usize,
         /// How many were shortened.
         shortened: usize,
+        /// In how many parts older ones were summarised.
+        summarised: usize,
     },
     /// A message was added to the history.
     Message(Arc<Message>),

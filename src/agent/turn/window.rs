@@ -25,6 +25,8 @@ pub struct Window {
     pub reserved: usize,
     /// How old results of tools are shortened.
     pub micro: MicroOptions,
+    /// Above which share of the room older messages are summarised; `None` for never.
+    pub auto: Option<f64>,
     /// How messages are chosen if that is not enough.
     pub select: SelectOptions,
     /// How tokens are counted.
@@ -34,8 +36,8 @@ pub struct Window {
 /// A conversation with shortened results, and how long it was when they were shortened. It is kept through a turn, so that
 /// what a server has in its cache is not changed with each request.
 pub(super) struct Shortened {
-    length: usize,
-    messages: History,
+    pub(super) length: usize,
+    pub(super) messages: History,
 }
 
 impl Run {
@@ -46,6 +48,10 @@ impl Run {
         let beside = counter.scaled(beside(request, counter));
         let budget = window.tokens.saturating_sub(window.reserved).saturating_sub(beside).max(MINIMUM_BUDGET);
         let all = request.messages.clone();
+        if self.shortened.is_none() {
+            let known = self.config.session.compacted();
+            self.shortened = known.map(|(length, messages)| Shortened { length, messages });
+        }
         let mut messages = match &self.shortened {
             Some(known) => known.messages.iter().cloned().chain(all.iter().skip(known.length).cloned()).collect(),
             None => all.clone(),
@@ -54,10 +60,11 @@ impl Run {
         if before as f64 > budget as f64 * FULL {
             messages = self.shorten(messages, before, budget, &window, all.len()).await?;
         }
+        messages = self.summarise(messages, budget, &window, all.len()).await?;
         if counter.history(&messages) > budget {
             let selection = select(&messages, budget, counter, &window.select);
             let left_out = selection.dropped;
-            self.port.emit(|| RunEvent::Fitted { left_out, shortened: selection.cut });
+            self.port.emit(|| RunEvent::Fitted { left_out, shortened: selection.cut, summarised: 0 });
             messages = selection.messages;
         }
         request.messages = messages;
@@ -98,7 +105,7 @@ impl Run {
         if let Some(replaced) = outcome.await?.as_deref().and_then(replaced_messages) {
             shortened = replaced;
         }
-        self.port.emit(|| RunEvent::Fitted { left_out: 0, shortened: done.shortened });
+        self.port.emit(|| RunEvent::Fitted { left_out: 0, shortened: done.shortened, summarised: 0 });
         self.shortened = Some(Shortened { length, messages: shortened.clone() });
         Ok(shortened)
     }
