@@ -81,6 +81,14 @@ fn known(word: &Word) -> Known {
     }
 }
 
+/// Whether a format of `printf` holds `%n`, which sets the variable that the operand names.
+fn counts_what_it_printed(format: &str) -> bool {
+    let after = |rest: &str| {
+        rest.trim_start_matches(|flag: char| flag.is_ascii_digit() || "-+ #'.*hlLjzt".contains(flag)).starts_with('n')
+    };
+    format.split('%').skip(1).any(after)
+}
+
 /// Whether the words are options that only print, or operands that are none.
 fn operands_only(words: &[Word]) -> bool {
     words.iter().all(|word| !word.can_be_option())
@@ -91,8 +99,10 @@ impl Walk<'_> {
         let whole = words[0].span;
         let operands = &words[1..];
         match name {
-            "cd" | "pushd" | "popd" | "dirs" | "exit" | "return" | "shift" | "times" | "caller" | "help" | "logout" => {
-            }
+            "return" if !self.in_trap => {}
+            "cd" | "pushd" | "popd" | "dirs" | "exit" | "shift" | "times" | "caller" | "help" | "logout" => {}
+            // From a trap they lead out of whatever it interrupts.
+            "break" | "continue" | "return" if self.in_trap => self.refuse(ReasonCode::EvaluatesText, whole, name),
             "break" | "continue" => self.jumps(),
             "jobs" => {
                 let runs = |word: &Word| word.text().is_none_or(|text| text.starts_with('-') && text.contains('x'));
@@ -104,7 +114,9 @@ impl Walk<'_> {
                 for pair in operands.windows(2).filter(|pair| pair[0].text() == Some("-p")) {
                     self.read_name(&known(&pair[1]), &pair[1].raw, pair[1].span);
                 }
-                if operands.iter().any(|word| word.text().is_none_or(|text| text.len() > 2 && text.starts_with("-p"))) {
+                // In a cluster of options the name stands elsewhere.
+                let hidden = |text: &str| text.len() > 2 && text.starts_with('-') && text.contains('p');
+                if operands.iter().any(|word| word.text().map_or(word.can_be_option(), hidden)) {
                     self.refuse(ReasonCode::EvaluatesText, whole, "wait");
                 }
             }
@@ -125,6 +137,9 @@ impl Walk<'_> {
                 }
             }
             "unset" => self.unset(operands),
+            "getopts" if !operands_only(operands.get(..2).unwrap_or_default()) => {
+                self.refuse(ReasonCode::EvaluatesText, whole, name);
+            }
             "getopts" => {
                 if let Some(word) = operands.get(1) {
                     self.variable_name(&known(word), &word.raw, word.span);
@@ -259,9 +274,11 @@ impl Walk<'_> {
                 // time from now on.
                 let before = std::mem::replace(&mut self.variables, Variables::of_others(true));
                 let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, false));
+                let in_trap = std::mem::replace(&mut self.in_trap, true);
                 self.conditional += 1;
                 self.read(&text, Origin::Within(span));
                 self.conditional -= 1;
+                self.in_trap = in_trap;
                 if self.stops.is_some() {
                     // Then it would leave out the rest of whatever line it interrupts.
                     self.refuse(ReasonCode::EvaluatesText, span, "trap");
@@ -346,6 +363,9 @@ impl Walk<'_> {
                 Some(_) => {}
                 None if first.can_be_option() => self.refuse(ReasonCode::DynamicOption, first.span, &first.raw),
                 None => {}
+            }
+            if words.len() > 2 && first.text().is_none_or(counts_what_it_printed) {
+                self.refuse(ReasonCode::EvaluatesText, first.span, &first.raw);
             }
         }
         as_they_are(words)

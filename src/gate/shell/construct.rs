@@ -176,7 +176,8 @@ impl Walk<'_> {
             self.refuse(ReasonCode::Shadowed, span, &name);
         }
         self.whole.functions.insert(name.clone());
-        self.functions.insert(name, certain);
+        self.functions.insert(name.clone(), certain);
+        self.defining.push(name);
         let before = self.variables.clone();
         self.variables = Variables::of_others(true);
         let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, true));
@@ -184,6 +185,7 @@ impl Walk<'_> {
         self.redirect_list(definition.body.1.as_ref());
         self.compound(&definition.body.0);
         self.conditional -= 1;
+        self.defining.pop();
         self.whole.functions_stop |= self.stops.is_some();
         (self.stops, self.in_function) = outer;
         let inside = std::mem::replace(&mut self.variables, before);

@@ -300,6 +300,8 @@ impl Scan<'_> {
                     self.documents()?;
                     word_begins = true;
                 }
+                // `{name}<file` sets a variable, and its subscript is evaluated.
+                b'<' | b'>' if self.before(1) == b'}' => return Err((ReasonCode::NotParsed, self.at)),
                 b'<' if self.next(1) == b'<' && self.in_expansion() => {
                     // The parser begins a document there, and reads on to its end; the shell does not.
                     return Err((ReasonCode::NotParsed, self.at));
@@ -539,6 +541,7 @@ mod tests {
             ("$((|))#<<:-$[ <<-for $[", ReasonCode::NotParsed),
             ("E{#{$(<<\t<<<$[", ReasonCode::NotParsed),
             ("ls <(cat a)x", ReasonCode::NotParsed),
+            ("ls {x}<a", ReasonCode::NotParsed),
             (&format!("echo $((1 << '2'))\n{}", "(".repeat(11)), ReasonCode::TooDeep),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");

@@ -84,13 +84,13 @@ impl Walk<'_> {
 
     /// `declare -A name`: its keys are text, if this very command says so, succeeds, and it is not an array yet.
     fn declares_keys(&mut self, words: &[Word], name: &str) {
-        let says = |word: &Word| matches!(word.text(), Some("-A" | "-gA" | "-rA" | "-Ar"));
         let declares = match words.first().and_then(Word::text) {
             Some("declare" | "typeset") => true,
             Some("local") => self.in_function,
             _ => false,
         };
-        if declares && words.iter().any(says) {
+        let says = words.get(1).and_then(Word::text) == Some("-A");
+        if declares && says && !words.iter().skip(2).any(Word::can_be_option) {
             self.variables.set_associative(name);
         }
     }
@@ -139,6 +139,13 @@ impl Walk<'_> {
         let function = self.functions.get(name).copied();
         if function.is_some() && self.whole.functions_stop {
             self.may_stop_here();
+        }
+        if self.defining.iter().any(|defined| defined == name) {
+            // What it sets when it has called itself is not followed.
+            self.refuse(ReasonCode::Shadowed, first.span, name);
+        }
+        if function.is_none() {
+            self.whole.calls.entry(name.to_owned()).or_insert(first.span);
         }
         if function == Some(true) {
             self.whole.relies_on_function.get_or_insert(first.span);
@@ -329,6 +336,10 @@ impl Walk<'_> {
         let name = name_of(assignment);
         if name == "IFS" && matches!(program, "read" | "mapfile" | "readarray") {
             return;
+        }
+        if builtin::is_builtin(program) || self.functions.contains_key(program) || program.is_empty() {
+            // What runs in this shell sees it, and some of it stays.
+            self.sets(&name, Known::anything(), span);
         }
         let text = if let Known::Text(text) = &value { Some(text.as_str()) } else { None };
         if assignment.append || !environment_variable_is_safe(&name, text) {

@@ -105,6 +105,25 @@ pub(super) fn is_numeric(text: &str) -> bool {
     text.is_empty() || (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Whether what a variable holds is not what it was set to.
+fn has_a_will_of_its_own(name: &str) -> bool {
+    is_set_by_the_shell(name)
+        || matches!(
+            name,
+            "LINENO"
+                | "RANDOM"
+                | "SRANDOM"
+                | "SECONDS"
+                | "EPOCHSECONDS"
+                | "EPOCHREALTIME"
+                | "HISTCMD"
+                | "OPTIND"
+                | "COLUMNS"
+                | "LINES"
+                | "SHLVL"
+        )
+}
+
 /// Whether the shell itself sets a variable, to something that a text can choose.
 fn is_set_by_the_shell(name: &str) -> bool {
     matches!(
@@ -183,6 +202,7 @@ impl Variables {
     pub(super) fn get(&self, name: &str) -> Option<Known> {
         match self.known.get(name) {
             _ if self.unsteady.contains(name) => Some(Known::anything()),
+            Some(_) if has_a_will_of_its_own(name) => Some(Known::anything()),
             Some(known) => Some(known.clone()),
             None if self.anything_is_set || is_set_by_the_shell(name) => Some(Known::anything()),
             None => None,

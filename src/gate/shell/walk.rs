@@ -39,6 +39,10 @@ pub(super) struct Walk<'t> {
     pub(super) stops: Option<Variables>,
     /// Whether a function is walked, in which variables can be local.
     pub(super) in_function: bool,
+    /// Whether the text of a trap is walked.
+    pub(super) in_trap: bool,
+    /// The functions whose bodies are walked.
+    pub(super) defining: Vec<String>,
     /// How many texts stand in one another.
     nesting: usize,
     /// Whether what is walked may not run at all.
@@ -74,6 +78,8 @@ impl<'t> Walk<'t> {
             whole: Whole::default(),
             stops: None,
             in_function: false,
+            in_trap: false,
+            defining: Vec::new(),
             nesting: 0,
             conditional: 0,
             work: 0,

@@ -15,6 +15,8 @@ use super::walk::Walk;
 pub(super) struct Whole {
     /// The functions that are defined.
     pub(super) functions: BTreeSet<String>,
+    /// The names that were called where they were no functions, and where first.
+    pub(super) calls: BTreeMap<String, Span>,
     /// Where it was first said of a function that it is that and nothing else.
     pub(super) relies_on_function: Option<Span>,
     /// Whether functions may be taken away.
@@ -86,6 +88,10 @@ impl Walk<'_> {
             self.refuse(ReasonCode::EvaluatesText, *span, name);
         }
         for (name, span) in whole.relies_on_output.iter().filter(|(name, _)| whole.functions.contains(*name)) {
+            self.refuse(ReasonCode::Shadowed, *span, name);
+        }
+        // In the body of a function or in a trap, it runs when the other one is there already.
+        for (name, span) in whole.calls.iter().filter(|(name, _)| whole.functions.contains(*name)) {
             self.refuse(ReasonCode::Shadowed, *span, name);
         }
         if let Some(span) = whole.relies_on_function.filter(|_| whole.unsets_functions) {
