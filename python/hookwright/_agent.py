@@ -55,8 +55,8 @@ _FIXED = frozenset(
 )
 _FREE = frozenset(
     {
-        "approver", "approval_timeout", "description", "_kind", "_parent", "_window", "_count_tokens", "_limits",
-        "_configs", "_runs", "_begun",
+        "approver", "approval_timeout", "description", "_kind", "_parent", "_window", "_result_cap", "_count_tokens",
+        "_limits", "_configs", "_runs", "_begun",
     }
 )  # fmt: skip
 
@@ -99,6 +99,8 @@ class Agent:
         count_tokens: a function from text to its number of tokens; by default an estimate that learns from the server.
         description: what the agent is for, for agents that call it as a tool.
         max_parallel: how many calls run side by side.
+        result_cap: how much of a call's result the model is shown, in bytes. The middle of a longer one is left out;
+            the whole is in `RunResult.tool_calls`, and in a file beside the transcript if the session has a folder.
 
     Example:
         >>> import hookwright as hw
@@ -135,6 +137,7 @@ class Agent:
         max_cost: float | None = None,
         prices: Mapping[str, float] | None = None,
         max_parallel: int = 8,
+        result_cap: int = 100_000,
         output_type: Any = None,
         description: str = "",
         context_window: int | None = None,
@@ -192,6 +195,8 @@ class Agent:
         self.approver = approver
         self.approval_timeout = approval_timeout
         self.max_parallel = max_parallel
+        _check_number("result_cap", result_cap, least=200)
+        self._result_cap = result_cap
         self.cwd = None if cwd is None else Path(cwd)
         self.tools = as_tools(tools)
         self.session = session if isinstance(session, Session) else Session(session, agent=name, cwd=self.cwd)
@@ -456,6 +461,7 @@ class Agent:
                 cwd=self.cwd,
                 limits=self._limits,
                 prices=self.prices,
+                result_cap=self._result_cap,
                 window=self._window,
                 count_tokens=self._count_tokens,
                 checks_output=self.output_type is not None,

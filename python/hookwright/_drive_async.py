@@ -11,7 +11,6 @@ import contextlib
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from . import _aio, _native, _watchdog, _workers
@@ -308,7 +307,7 @@ async def _run_call(work: Work, call: Call) -> CallAnswer:
     began = time.perf_counter()
     try:
         if isinstance(tool, WorkspaceTool):
-            ended, value = await _await_native(tool, arguments, work.cwd, work.seconds(), reading)
+            ended, value = await _await_native(work, tool, arguments, work.seconds(), reading)
             kind = "native"
         else:
             ended, value = await _await_tool(work, tool, arguments, call_id, reading)
@@ -330,10 +329,10 @@ async def _await_tool(
 
 
 async def _await_native(
-    tool: WorkspaceTool, arguments: dict[str, Any], cwd: Path, seconds: float | None, reading: bool
+    work: Work, tool: WorkspaceTool, arguments: dict[str, Any], seconds: float | None, reading: bool
 ) -> tuple[bool, Any]:
     future, wake = _aio.open_future()
-    call = _native.launch_native(tool, arguments, cwd, wake, reading)
+    call = _native.launch_native(tool, arguments, work.cwd, wake, reading, work.keeps_whole)
     try:
         if seconds is None:
             await future

@@ -277,7 +277,7 @@ class _NativeElsewhere:
         self._woken = woken
         self._ended = False
         self.ended_at = 0.0
-        self._call = _native.launch_native(tool, arguments, work.cwd, self._end, reading)
+        self._call = _native.launch_native(tool, arguments, work.cwd, self._end, reading, work.keeps_whole)
 
     def _end(self) -> None:
         self.ended_at = time.perf_counter()

@@ -980,6 +980,7 @@ class TurnConfig:
         cwd: Any,
         limits: Any,
         prices: dict[str, Any],
+        result_cap: int,
         window: tuple[int, int, float | None] | None,
         count_tokens: Any,
         checks_output: bool,
@@ -1025,7 +1026,12 @@ class NativeCall:
     def abort(self) -> None: ...
 
 def launch_native(
-    tool: WorkspaceTool, arguments: dict[str, Any], cwd: str | Path, wake: Callable[[], object], reading: bool
+    tool: WorkspaceTool,
+    arguments: dict[str, Any],
+    cwd: str | Path,
+    wake: Callable[[], object],
+    reading: bool,
+    whole: bool,
 ) -> NativeCall: ...
 
 @final

@@ -46,6 +46,11 @@ class Work:
         """The folder that tools are told."""
         return self.agent.cwd or Path(self.session.cwd)
 
+    @property
+    def keeps_whole(self) -> bool:
+        """Whether there is a place for results that are too long to be shown."""
+        return self.session.path is not None
+
     def __enter__(self) -> Work:
         self.agent._runs.add(self.running)
         return self

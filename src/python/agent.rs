@@ -46,8 +46,8 @@ impl PyTurnConfig {
     /// from.
     #[new]
     #[pyo3(signature = (
-        *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, window, count_tokens, checks_output,
-        script
+        *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, result_cap, window, count_tokens,
+        checks_output, script
     ))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn new(
@@ -62,6 +62,7 @@ impl PyTurnConfig {
         cwd: Option<PathBuf>,
         limits: Bound<'_, PyDict>,
         prices: Bound<'_, PyDict>,
+        result_cap: usize,
         window: Option<(usize, usize, Option<f64>)>,
         count_tokens: Option<Py<PyAny>>,
         checks_output: bool,
@@ -95,6 +96,7 @@ impl PyTurnConfig {
             cwd,
             limits,
             prices,
+            result_cap,
             window: window.map(|(tokens, reserved, auto)| Window {
                 tokens,
                 reserved,
@@ -443,7 +445,8 @@ impl NativeAnswer {
     }
 }
 
-/// Starts a workspace tool; `wake` is called, on another thread, when it is done.
+/// Starts a workspace tool; `wake` is called, on another thread, when it is done. `whole`: what is too long to be shown is
+/// kept, so that it is wanted whole.
 #[pyfunction]
 pub fn launch_native(
     tool: Bound<'_, PyWorkspaceTool>,
@@ -451,9 +454,11 @@ pub fn launch_native(
     cwd: PathBuf,
     wake: Py<PyAny>,
     reading: bool,
+    whole: bool,
 ) -> PyResult<NativeCall> {
     let Value::Object(arguments) = to_json(&arguments)? else { return Err(PyValueError::new_err("arguments")) };
-    let (ticket, task) = bridge::launch(tool.get().start(arguments, ToolContext::new(cwd).reading(reading)), wake)?;
+    let context = ToolContext::new(cwd).reading(reading).whole(whole);
+    let (ticket, task) = bridge::launch(tool.get().start(arguments, context), wake)?;
     Ok(NativeCall { ticket, task })
 }
 

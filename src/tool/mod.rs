@@ -135,15 +135,15 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// Whether the call was let through because it only reads: commands run in the environment for reading.
     pub reading: bool,
-    /// The folder beside the transcript for what is too long to be shown whole. `None`: it is not saved.
-    pub results: Option<PathBuf>,
+    /// Whether the caller keeps what is too long to be shown: then long output is handed over whole.
+    pub whole: bool,
 }
 
 impl ToolContext {
-    /// The same with a folder for what is too long to be shown whole.
+    /// The same for a caller that keeps what is too long to be shown, or not.
     #[must_use]
-    pub fn saving_results_in(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.results = Some(folder.into());
+    pub fn whole(mut self, whole: bool) -> Self {
+        self.whole = whole;
         self
     }
 
@@ -156,7 +156,7 @@ impl ToolContext {
 
     /// A context for a session that works in `cwd`.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
-        Self { cwd: cwd.into(), reading: false, results: None }
+        Self { cwd: cwd.into(), reading: false, whole: false }
     }
 }
 

@@ -169,17 +169,15 @@ async fn list_dir_shows_kinds_and_sizes_as_deep_as_it_is_asked() {
 }
 
 #[tokio::test]
-async fn long_output_of_a_command_is_shown_capped_and_saved_whole() {
+async fn long_output_of_a_command_is_cut_unless_the_caller_keeps_it() {
     let place = Place::new();
     let whole = format!("first\n{}\nlast", "漢😀".repeat(750_000));
     place.put("big.txt", &whole);
-    let results = place.folder.path().join("session/results");
-    let context = ToolContext::new(place.path("")).saving_results_in(&results);
-    let text = call(&place.tools, "shell", json!({"command": "cat big.txt"}), context).await.unwrap();
+    let context = ToolContext::new(place.path(""));
+    let text = call(&place.tools, "shell", json!({"command": "cat big.txt"}), context.clone()).await.unwrap();
     assert!(text.starts_with("exit code 0\nstdout:\nfirst\n漢😀") && text.ends_with("😀\nlast") && text.len() < 50_000);
-    let saved = std::fs::read_dir(&results).unwrap().next().unwrap().unwrap().path();
-    assert!(text.contains(&format!("of {} bytes left out; the whole is in {} ...]", whole.len(), saved.display())));
-    assert_eq!(std::fs::read_to_string(saved).unwrap(), whole);
+    let text = call(&place.tools, "shell", json!({"command": "cat big.txt"}), context.whole(true)).await.unwrap();
+    assert_eq!(text, format!("exit code 0\nstdout:\n{whole}"));
 }
 
 #[test]

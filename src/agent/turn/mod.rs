@@ -81,6 +81,9 @@ pub struct TurnConfig {
     pub limits: Limits,
     /// What tokens cost.
     pub prices: Prices,
+    /// How much of a call's result the model is shown, in bytes; the middle of a longer one is left out, and the whole
+    /// is kept beside the transcript.
+    pub result_cap: usize,
     /// What the model holds, if conversations are to be made to fit.
     pub window: Option<Window>,
     /// Whether the answer has a type, so that it has to be checked.

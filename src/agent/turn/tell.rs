@@ -7,10 +7,15 @@ use serde_json::{Value, json};
 use super::calls::{Batch, State, arguments_of, cancelled_error, denial, unchecked};
 use super::flow::Run;
 use super::{CallRecord, Ending, RunEvent};
+use crate::context::SAVED_WHOLE;
 use crate::hook::{Event, Field};
 use crate::message::{Message, ToolCall};
 use crate::model::with_context;
+use crate::tool::workspace::capped;
 use crate::tool::{ToolError, failure_of};
+
+/// The folder beside a transcript that holds what was too long to be shown.
+const RESULTS: &str = "results";
 
 impl Run {
     /// Shows the result of a call to hooks and puts it into the history.
@@ -134,7 +139,12 @@ impl Run {
         elapsed: Duration,
         ran: bool,
     ) -> Result<(), Ending> {
-        let mut message = Message::tool_result(&call.id, text.as_str());
+        let folder = self.config.session.path().map(|path| path.join(RESULTS));
+        let shown = capped(&text, self.config.result_cap, folder.as_deref());
+        let mut message = Message::tool_result(&call.id, shown.text);
+        if let Some(path) = shown.saved {
+            message.extra.insert(SAVED_WHOLE.into(), path.to_string_lossy().into());
+        }
         message.is_error = cause.is_some();
         let record = CallRecord {
             id: call.id.clone(),

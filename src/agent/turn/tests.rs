@@ -37,6 +37,7 @@ fn config(chain: HookChain) -> TurnConfig {
         cwd: PathBuf::from("/"),
         limits: Limits::default(),
         prices: Prices::default(),
+        result_cap: 100_000,
         window: None,
         checks_output: false,
         now: Instant::now,

@@ -1,7 +1,7 @@
 //! Builtins of the shell that set variables, evaluate text, or change the shell; the others are in the table.
 
 use super::analysis::{Effect, Reason, ReasonCode, Span};
-use super::variables::{Known, Variables};
+use super::variables::Known;
 use super::walk::{Origin, Walk};
 use super::word::{Value, Word};
 
@@ -272,7 +272,8 @@ impl Walk<'_> {
                 let span = operands[0].span;
                 // In this very shell, but at another time: anything may be set by then, and what it sets may be so at any
                 // time from now on.
-                let before = std::mem::replace(&mut self.variables, Variables::of_others(true));
+                let later = self.variables.of_later();
+                let before = std::mem::replace(&mut self.variables, later);
                 let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, false));
                 let in_trap = std::mem::replace(&mut self.in_trap, true);
                 self.conditional += 1;
@@ -285,7 +286,10 @@ impl Walk<'_> {
                 }
                 (self.stops, self.in_function) = outer;
                 let inside = std::mem::replace(&mut self.variables, before);
-                self.variables.may_be_set_by(&inside);
+                // Functions and other traps that were read before would have to know.
+                if inside.sets_anything() {
+                    self.refuse(ReasonCode::EvaluatesText, span, "trap");
+                }
             }
             Some(None) => self.refuse(ReasonCode::EvaluatesText, whole, "trap"),
         }
@@ -451,6 +455,15 @@ impl Walk<'_> {
             .flat_map(|text| text[1..].chars())
             .collect();
         let says = |letter: char| letters.contains(letter);
+        if letters.contains(['f', 'F'])
+            && !(builtin != "export" && letters.chars().all(|letter| "pfF".contains(letter)))
+        {
+            // What functions are seen by, and which traps they inherit.
+            for word in operands.iter().take(1) {
+                self.refuse(ReasonCode::EvaluatesText, word.span, &word.raw);
+            }
+            return;
+        }
         if letters.contains(['p', 'f', 'F'])
             && !operands.iter().any(|word| word.text().is_none_or(|text| text.contains('=')))
         {

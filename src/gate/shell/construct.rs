@@ -4,7 +4,7 @@ use super::analysis::ReasonCode;
 use super::builtin;
 use super::expand::Reading;
 use super::parse::{self, ast};
-use super::variables::{Known, Variables};
+use super::variables::Known;
 use super::walk::{MAX_WORK, Walk};
 use super::word::{Value, Word};
 
@@ -179,7 +179,7 @@ impl Walk<'_> {
         self.functions.insert(name.clone(), certain);
         self.defining.push(name);
         let before = self.variables.clone();
-        self.variables = Variables::of_others(true);
+        self.variables = before.of_later();
         let outer = (self.stops.take(), std::mem::replace(&mut self.in_function, true));
         self.conditional += 1;
         self.redirect_list(definition.body.1.as_ref());

@@ -228,7 +228,11 @@ impl Walk<'_> {
                     built.push_unknown("", false);
                 }
                 // It becomes a path, or stays as it is; no option either way.
-                WordPiece::TildeExpansion(_) => built.push_unknown("/", false),
+                WordPiece::TildeExpansion(_) => {
+                    let home = raw.get(piece.start_index..piece.end_index) == Some("~")
+                        && matches!(raw.as_bytes().get(piece.end_index), None | Some(b'/'));
+                    built.push_part(if home { "/" } else { "" }, false, false);
+                }
                 WordPiece::EscapeSequence(text) => match text.strip_prefix('\\') {
                     Some("\n") => {}
                     Some(character) => built.push(character),
@@ -402,7 +406,8 @@ fn expand_member(member: &BraceExpressionMember) -> Option<Vec<String>> {
 fn unquote(raw: &str, reading: Reading, built: &mut Builder) -> Option<()> {
     let mut rest = raw;
     if raw.starts_with('~') && reading != Reading::Pattern {
-        built.push_unknown("/", false);
+        let home = matches!(raw.as_bytes().get(1), None | Some(b'/'));
+        built.push_part(if home { "/" } else { "" }, false, false);
     }
     while let Some(character) = rest.chars().next() {
         rest = &rest[character.len_utf8()..];
@@ -496,10 +501,8 @@ fn decode_ansi(text: &str) -> Option<String> {
                 decoded.extend_from_slice(char::from_u32(value)?.encode_utf8(&mut [0; 4]).as_bytes());
                 at = next;
             }
-            b'c' => {
-                decoded.push(*bytes.get(at)? & 0x1f);
-                at += 1;
-            }
+            // What comes behind it is read in more than one way.
+            b'c' => return None,
             _ => decoded.extend([b'\\', letter]),
         }
     }

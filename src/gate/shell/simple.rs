@@ -257,29 +257,28 @@ impl Walk<'_> {
                 }
                 (_, Target::Fd(_)) => None,
                 (Kind::Read, Target::Filename(word)) => {
-                    self.opens_numbered |= number.is_some_and(|number| number > 2);
+                    self.whole.opens_numbered |= number.is_some_and(|number| number > 2);
                     self.reads_from(word)
                 }
                 (Kind::DuplicateInput | Kind::DuplicateOutput, Target::Duplicate(word) | Target::Filename(word)) => {
                     let span = self.word_span(word);
                     let value = self.build(&word.value, span, Reading::Single).known();
-                    let duplicates = |text: &str| {
-                        let digits = text.strip_suffix('-').unwrap_or(text);
-                        digits.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty()
-                    };
+                    // Where what is written to a standard stream goes from now on.
+                    let output =
+                        matches!(number, Some(1 | 2)) || number.is_none() && matches!(kind, Kind::DuplicateOutput);
+                    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
                     match value {
-                        Known::Number(_) => None,
-                        // Standard output becomes what was opened for reading: as above.
-                        Known::Text(text)
-                            if self.opens_numbered
-                                && *number != Some(0)
-                                && (number.is_some() || matches!(kind, Kind::DuplicateOutput))
-                                && is_numbered(&text) =>
-                        {
-                            self.write_found(span, &word.value, Known::Text(text))
-                        }
-                        Known::Text(text) if duplicates(&text) => None,
+                        Known::Text(text) if text == "-" || matches!(text.trim_end_matches('-'), "1" | "2") => None,
                         Known::Text(text) if SINKS.contains(&text.as_str()) => None,
+                        // What was opened for reading is opened for writing by whoever then writes to `/dev/stdout`.
+                        Known::Text(text) if digits(text.trim_end_matches('-')) && !output => {
+                            self.whole.opens_numbered |= number.is_some_and(|number| number > 2);
+                            None
+                        }
+                        Known::Text(text) if is_numbered(text.trim_end_matches('-')) => {
+                            self.whole.duplicates.get_or_insert(span);
+                            None
+                        }
                         other => self.write_found(span, &word.value, other),
                     }
                 }

@@ -157,6 +157,8 @@ pub(super) struct Variables {
     unsteady: BTreeSet<String>,
     /// Whether `IFS` was set, so that words split elsewhere than at blanks.
     pub(super) splits_elsewhere: bool,
+    /// Whether the shell is none of which it is known how it keeps values.
+    pub(super) knows_nothing: bool,
     /// Within a function anything may have been set by whoever calls it.
     pub(super) anything_is_set: bool,
 }
@@ -165,6 +167,11 @@ impl Variables {
     /// Of code that others run later, or elsewhere: anything may be set by then.
     pub(super) fn of_others(splits_elsewhere: bool) -> Self {
         Self { splits_elsewhere, anything_is_set: true, ..Self::default() }
+    }
+
+    /// Of code of the same text that runs later: anything may be set by then.
+    pub(super) fn of_later(&self) -> Self {
+        Self { knows_nothing: self.knows_nothing, ..Self::of_others(true) }
     }
 
     /// Sets a variable.
@@ -201,7 +208,7 @@ impl Variables {
     /// What is known of a variable; `None` if the text has not set it.
     pub(super) fn get(&self, name: &str) -> Option<Known> {
         match self.known.get(name) {
-            _ if self.unsteady.contains(name) => Some(Known::anything()),
+            _ if self.knows_nothing || self.unsteady.contains(name) => Some(Known::anything()),
             Some(_) if has_a_will_of_its_own(name) => Some(Known::anything()),
             Some(known) => Some(known.clone()),
             None if self.anything_is_set || is_set_by_the_shell(name) => Some(Known::anything()),
@@ -213,6 +220,7 @@ impl Variables {
     pub(super) fn join(&mut self, other: &Variables) {
         self.splits_elsewhere |= other.splits_elsewhere;
         self.anything_is_set |= other.anything_is_set;
+        self.knows_nothing |= other.knows_nothing;
         self.unsteady.extend(other.unsteady.iter().cloned());
         self.associative.retain(|name| other.associative.contains(name));
         // Not set on the other way: then it may be what the environment says, which is not the text's, or nothing.
@@ -238,6 +246,11 @@ impl Variables {
     pub(super) fn may_be_set_by(&mut self, inside: &Variables) {
         self.splits_elsewhere |= inside.known.contains_key("IFS") || inside.unsteady.contains("IFS");
         self.unsteady.extend(inside.known.keys().chain(&inside.unsteady).cloned());
+    }
+
+    /// Whether any variable was set.
+    pub(super) fn sets_anything(&self) -> bool {
+        !self.known.is_empty() || !self.unsteady.is_empty()
     }
 
     /// Forgets all that is known of values, as if other code had run.

@@ -54,8 +54,6 @@ pub(super) struct Walk<'t> {
     pub(super) loops: usize,
     /// What was known wherever a loop is left or begun anew in its middle, until the outermost loop has ended.
     pub(super) jumps: Vec<Variables>,
-    /// Whether a file was opened for reading under a number beyond the standard ones.
-    pub(super) opens_numbered: bool,
     /// How many commands run the one that is judged.
     wrappers: usize,
     origin: Origin,
@@ -86,7 +84,6 @@ impl<'t> Walk<'t> {
             pieces: 0,
             loops: 0,
             jumps: Vec::new(),
-            opens_numbered: false,
             wrappers: 0,
             origin: Origin::At(0),
             text: "".into(),
@@ -400,11 +397,12 @@ impl Site for Walk<'_> {
         });
     }
 
-    fn text(&mut self, text: &str, span: Span) {
+    fn text(&mut self, text: &str, span: Span, bash: bool) {
         let in_function = self.in_function;
         self.apart(|walk| {
             // A shell of its own: of variables it has what is exported, of functions nothing.
             walk.variables = Variables::of_others(false);
+            walk.variables.knows_nothing = !bash;
             walk.functions.clear();
             walk.in_function = false;
             walk.read(text, Origin::Within(span));

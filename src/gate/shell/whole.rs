@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::analysis::{ReasonCode, Span};
+use super::analysis::{Effect, Reason, ReasonCode, Span};
 use super::table::environment_variable_is_safe;
 use super::variables::Known;
 use super::walk::Walk;
@@ -25,6 +25,10 @@ pub(super) struct Whole {
     pub(super) functions_stop: bool,
     /// The programs of which it was said what they print, and where.
     pub(super) relies_on_output: Vec<(&'static str, Span)>,
+    /// Whether a file may be open for reading under a number beyond the standard ones.
+    pub(super) opens_numbered: bool,
+    /// Where output goes to such a number.
+    pub(super) duplicates: Option<Span>,
     /// The names of arrays.
     pub(super) arrays: BTreeSet<String>,
     /// Names that were declared with values that are not known: of an array, the elements would be evaluated.
@@ -93,6 +97,9 @@ impl Walk<'_> {
         // In the body of a function or in a trap, it runs when the other one is there already.
         for (name, span) in whole.calls.iter().filter(|(name, _)| whole.functions.contains(*name)) {
             self.refuse(ReasonCode::Shadowed, *span, name);
+        }
+        if let Some(span) = whole.duplicates.filter(|_| whole.opens_numbered) {
+            self.reasons.push(Reason::new(ReasonCode::RedirectWrites, Effect::Writes, span, ">&"));
         }
         if let Some(span) = whole.relies_on_function.filter(|_| whole.unsets_functions) {
             self.refuse(ReasonCode::Shadowed, span, "unset");

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::paths::Workspace;
-use super::{capped, parse, spec};
+use super::{parse, spec};
 use crate::process::{Capture, Captured, ProcessOutput, ProcessSpec, read_only, run};
 use crate::tool::{ArgumentValidator, BoxFuture, Effect, Tool, ToolContext, ToolError, ToolErrorCode, ToolSpec};
 
@@ -19,8 +19,8 @@ const LONGEST_TIMEOUT: f64 = 3600.0;
 /// The most that is shown of what a command writes, in bytes.
 const STDOUT_CAP: usize = 48 * 1024;
 const STDERR_CAP: usize = 16 * 1024;
-/// The same where what is not shown is saved: of more than this, start and end are saved.
-const SAVED_CAP: usize = 32 * 1024 * 1024;
+/// The same for a caller that keeps what is too long to be shown.
+const WHOLE_CAP: usize = 32 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -83,19 +83,15 @@ impl Tool for ShellTool {
             };
             // The schema keeps the seconds within what a duration can hold.
             spec.timeout = Duration::try_from_secs_f64(seconds).ok();
-            let results = context.results;
-            let cap = |shown| if results.is_some() { SAVED_CAP } else { shown };
+            let cap = |shown| if context.whole { WHOLE_CAP } else { shown };
             spec.stdout = Capture::HeadTail { cap: cap(STDOUT_CAP) };
             spec.stderr = Capture::HeadTail { cap: cap(STDERR_CAP) };
             match run(spec).await {
                 Ok(output) => {
-                    // Megabytes are cut and saved where a thread may wait for the disk.
-                    let work = move || match output.timed_out() {
-                        true => Err(timed_out(seconds, &output, results.as_deref())),
-                        false => Ok(Value::String(told(&output, results.as_deref()) + &note)),
-                    };
-                    let done = tokio::task::spawn_blocking(work).await;
-                    done.unwrap_or_else(|_| Err(ToolError::new(ToolErrorCode::Panic, "")))
+                    if output.timed_out() {
+                        return Err(timed_out(seconds, &output));
+                    }
+                    Ok(Value::String(told(&output) + &note))
                 }
                 Err(error) => {
                     Err(ToolError::new(ToolErrorCode::Exception, format!("The command was not run: {error}.")))
@@ -118,12 +114,12 @@ async fn for_reading(command: &str, root: &Path) -> (ProcessSpec, String) {
 }
 
 /// A command that ended by itself, whatever its exit code.
-fn told(output: &ProcessOutput, results: Option<&Path>) -> String {
+fn told(output: &ProcessOutput) -> String {
     let mut text = match output.status {
         crate::process::Status::Exited(code) => format!("exit code {code}"),
         signaled => format!("the command {signaled}"),
     };
-    let outputs = outputs(output, results);
+    let outputs = outputs(output);
     text.push_str(if outputs.is_empty() { "\nno output" } else { &outputs });
     if output.leftover_killed {
         text.push_str("\n[processes that the command left in the background were ended]");
@@ -131,22 +127,18 @@ fn told(output: &ProcessOutput, results: Option<&Path>) -> String {
     text
 }
 
-fn timed_out(seconds: f64, output: &ProcessOutput, results: Option<&Path>) -> ToolError {
-    let outputs = outputs(output, results);
+fn timed_out(seconds: f64, output: &ProcessOutput) -> ToolError {
+    let outputs = outputs(output);
     let so_far = if outputs.is_empty() { " It had written nothing.".to_owned() } else { format!(" So far:{outputs}") };
     let detail = format!("The command ran longer than {seconds} s and was ended with all its processes.{so_far}");
     ToolError::new(ToolErrorCode::Timeout, detail).hint("Give a longer timeout, or run less at once.")
 }
 
-/// What a command wrote, each stream under its name; nothing for an empty one. With a folder for `results` the streams
-/// were kept longer than they are shown.
-fn outputs(output: &ProcessOutput, results: Option<&Path>) -> String {
-    let section = |name: &str, captured: &Captured, cap: usize| {
-        let mut text = captured.text();
-        if results.is_some() {
-            text = capped(&text, cap, results).text;
-        }
+/// What a command wrote, each stream under its name; nothing for an empty one.
+fn outputs(output: &ProcessOutput) -> String {
+    let section = |name: &str, captured: &Captured| {
+        let text = captured.text();
         if text.is_empty() { String::new() } else { format!("\n{name}:\n{}", text.strip_suffix('\n').unwrap_or(&text)) }
     };
-    section("stdout", &output.stdout, STDOUT_CAP) + &section("stderr", &output.stderr, STDERR_CAP)
+    section("stdout", &output.stdout) + &section("stderr", &output.stderr)
 }

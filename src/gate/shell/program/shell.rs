@@ -13,7 +13,10 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &Program, words: &[Word], st
     let text = scan.operands.first().filter(|_| has_text).map(|position| &words[*position]);
     let readable = text.and_then(|word| Some((word, word.text()?)));
     match readable {
-        Some((word, text)) if reads_as_bash(&judge.path[0], text) => judge.site.text(text, word.span),
+        Some((word, text)) if reads_as_bash(&judge.path[0], text) => {
+            let bash = judge.path[0] == "bash" && !scan.options.iter().any(|option| option.name == "--posix");
+            judge.site.text(text, word.span, bash);
+        }
         _ => {
             let title = judge.title();
             judge.report(ReasonCode::ProgramExecutes, Effect::Executes, text.unwrap_or(&words[start - 1]), title);

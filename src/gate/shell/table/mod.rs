@@ -39,8 +39,9 @@ pub(super) trait Site {
     fn requires(&mut self, requirement: Requirement);
     /// Judges a command that this one runs (`env`, `xargs`, `find -exec`), as if it stood in the text.
     fn command(&mut self, words: &[Word]);
-    /// Judges shell text that this one runs (`bash -c '…'`). `span`: where the text stands.
-    fn text(&mut self, text: &str, span: Span);
+    /// Judges shell text that this one runs (`bash -c '…'`). `span`: where the text stands; `bash`: whether it is read and
+    /// run as bash does both.
+    fn text(&mut self, text: &str, span: Span, bash: bool);
 }
 
 /// What hookwright knows of programs. Cheap to clone. The default is what is built in.

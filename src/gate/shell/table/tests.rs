@@ -35,7 +35,7 @@ impl Site for Recorder {
         self.depth -= 1;
     }
 
-    fn text(&mut self, text: &str, _: Span) {
+    fn text(&mut self, text: &str, _: Span, _: bool) {
         let words = split(text);
         self.command(&words);
     }
