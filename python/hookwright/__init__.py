@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import shell, trust
     from ._agent import Agent
+    from ._approval import ApprovalRequest, Deferred
     from ._chain import HookChain, HookInfo
     from ._events import (
         Event,
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     from ._replay import ReplayDifference, ReplayReport
     from ._servers import Anthropic, OpenAI, Recorder, Replay, RetryPolicy, ServerModel
     from ._stats import ChainStats, HookStats
-    from ._stream import ApprovalRequest, RunStream
+    from ._stream import RunStream
     from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
@@ -126,7 +127,8 @@ _HOMES = {
     "._servers": ("Anthropic", "OpenAI", "Recorder", "Replay", "RetryPolicy", "ServerModel"),
     "._stats": ("ChainStats", "HookStats"),
     "._terminal": ("TerminalApprover",),
-    "._stream": ("ApprovalRequest", "RunStream"),
+    "._approval": ("ApprovalRequest", "Deferred"),
+    "._stream": ("RunStream",),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "AnswerError", "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError",
@@ -149,6 +151,7 @@ __all__ = [
     "ConfigProblem",
     "Context",
     "Decision",
+    "Deferred",
     "Denial",
     "Event",
     "Explanation",

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _aio, _native, _workers
 from ._agent_tools import as_tools, described
+from ._approval import ApprovalRequest
 from ._background import on_thread
 from ._chain import HookChain
 from ._drive_async import drive
@@ -24,10 +25,10 @@ from ._output import OutputType
 from ._render import well_formed
 from ._running import Running, Runs
 from ._servers import ServerModel
-from ._stream import ApprovalRequest, RunStream
+from ._stream import RunStream
 from ._sub_agent import as_tool
 from ._tools import Tool
-from ._work import Work
+from ._work import Work, decision
 from .exceptions import ModelError, SessionBusy, SessionError
 
 #: How long an interrupted run waits for its thread to close the turn, in seconds.
@@ -241,17 +242,25 @@ class Agent:
         """
         return await self._run(text, session)
 
-    async def _run(self, text: str | None, session: Session | None) -> RunResult:
+    async def _run(
+        self, text: str | None, session: Session | None, decisions: Mapping[str, Any] | None = None
+    ) -> RunResult:
         _aio._refuse_foreign_loop()
-        with self._work(text, session) as work:
+        with self._work(text, session, decisions=decisions) as work:
             return self._check(await drive(work), work)
 
-    async def resume(self, *, session: Session | None = None) -> RunResult:
+    async def resume(self, *, decisions: Mapping[str, Any] | None = None, session: Session | None = None) -> RunResult:
         """Goes on where a turn was left: after a process that ended in the middle, a limit, a cancellation or a model
         that failed. Calls that were running then have a result that says so; they are not run again.
 
+        Args:
+            decisions: what was decided about the calls in `awaiting`, by their ids: what an approver answers, such as
+                True, False, ``"always"`` or ``(False, "why")``. Calls without a decision go on waiting. A call that may
+                run is judged again, by the hooks that are there now.
+            session: another conversation than the agent's own.
+
         Raises:
-            SessionError: when there is nothing to go on with.
+            SessionError: when there is nothing to go on with, or no such call waits.
             SessionBusy, ModelError: as `run`.
 
         Example:
@@ -265,15 +274,28 @@ class Agent:
             >>> agent.resume_sync().text
             'hello again'
         """
-        self._check_resumable(session)
-        return await self._run(None, session)
+        self._check_resumable(session, decisions)
+        return await self._run(None, session, decisions)
 
-    def resume_sync(self, *, session: Session | None = None) -> RunResult:
+    def resume_sync(self, *, decisions: Mapping[str, Any] | None = None, session: Session | None = None) -> RunResult:
         """The same on the calling thread, as `run_sync`."""
-        self._check_resumable(session)
-        return self._run_sync(None, session)
+        self._check_resumable(session, decisions)
+        return self._run_sync(None, session, decisions)
 
-    def _check_resumable(self, session: Session | None) -> None:
+    @property
+    def awaiting(self) -> list[ApprovalRequest]:
+        """The calls of the agent's own conversation that wait for a decision; see `Deferred`."""
+        return [
+            ApprovalRequest(name, arguments, reason, call_id, self.name, rule)
+            for call_id, name, arguments, reason, rule in self.session.awaiting
+        ]
+
+    def _check_resumable(self, session: Session | None, decisions: Mapping[str, Any] | None = None) -> None:
+        awaiting = [call_id for call_id, *_ in (session or self.session).awaiting]
+        for call_id in decisions or {}:
+            if call_id not in awaiting:
+                waits = f"waiting: {', '.join(awaiting)}" if awaiting else "none does"
+                raise SessionError(f"no call {call_id!r} waits for a decision; {waits}")
         messages = (session or self.session).messages
         if not messages or (messages[-1].role == "assistant" and not messages[-1].tool_calls):
             said = "the last turn has its answer" if messages else "nothing was said yet"
@@ -309,13 +331,15 @@ class Agent:
         """
         return self._run_sync(text, session)
 
-    def _run_sync(self, text: str | None, session: Session | None) -> RunResult:
+    def _run_sync(
+        self, text: str | None, session: Session | None, decisions: Mapping[str, Any] | None = None
+    ) -> RunResult:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            with self._work(text, session) as work:
+            with self._work(text, session, decisions=decisions) as work:
                 return self._check(drive_blocking(work), work)
-        with self._work(text, session, detached=True) as work:
+        with self._work(text, session, detached=True, decisions=decisions) as work:
             finished = threading.Event()
             thread: list[int] = []
 
@@ -350,10 +374,10 @@ class Agent:
         """
         return RunStream(self, text, session, hold_text)
 
-    def resume_stream(self, *, session: Session | None = None) -> RunStream:
+    def resume_stream(self, *, decisions: Mapping[str, Any] | None = None, session: Session | None = None) -> RunStream:
         """`resume`, telling what happens as `stream` does."""
-        self._check_resumable(session)
-        return RunStream(self, None, session)
+        self._check_resumable(session, decisions)
+        return RunStream(self, None, session, decisions=decisions)
 
     def cancel(self) -> None:
         """Ends every run of this agent that is going on; each returns a result with status ``"cancelled"``."""
@@ -485,6 +509,7 @@ class Agent:
         hold_text: bool = False,
         detached: bool = False,
         sender: str | None = None,
+        decisions: Mapping[str, Any] | None = None,
     ) -> Work:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"run takes the user's message as text, not {type(text).__name__}")
@@ -503,6 +528,7 @@ class Agent:
             source=source,
             sender=sender,
             resumed=text is None,
+            decisions={call_id: decision(answer) for call_id, answer in (decisions or {}).items()},
         )
         return Work(self, turn, Running(turn, detached=detached), session)
 

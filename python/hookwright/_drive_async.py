@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from typing import Any
 
 from . import _aio, _native, _watchdog, _workers
+from ._approval import Deferred
 from ._functions import is_coroutine_function
 from ._models import FunctionModel, Scripted
 from ._native import RunEvent, RunResult, WorkspaceTool
@@ -352,6 +353,8 @@ async def _approve(work: Work, call: Any, reason: str, suggested_rule: str | Non
     approver = agent.approver
     if approver is None:
         return "nobody", None
+    if isinstance(approver, Deferred):
+        return "later", None
     seconds = work.seconds(agent.approval_timeout)
     request = agent._approval_request(call, reason, suggested_rule, seconds)
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native, _workers
+from ._approval import Deferred
 from ._background import Job, on_loop, on_thread
 from ._functions import is_coroutine_function
 from ._models import FunctionModel, Scripted
@@ -118,6 +119,8 @@ def _approve(work: Work, call: Any, reason: str, suggested_rule: str | None) -> 
     approver = agent.approver
     if approver is None:
         return "nobody", None
+    if isinstance(approver, Deferred):
+        return "later", None
     seconds = work.seconds(agent.approval_timeout)
     request = agent._approval_request(call, reason, suggested_rule, seconds)
     task = _Elsewhere(lambda: approver(request), is_async=is_coroutine_function(approver))

@@ -852,6 +852,8 @@ class Session:
     @property
     def repair(self) -> dict[str, Any] | None: ...
     @property
+    def awaiting(self) -> list[tuple[str, str, dict[str, Any], str, str | None]]: ...
+    @property
     def interrupted_calls(self) -> list[str]: ...
     def __new__(
         cls,
@@ -996,6 +998,7 @@ class TurnConfig:
         source: str | None = None,
         sender: str | None = None,
         resumed: bool = False,
+        decisions: dict[str, tuple[str, str | None]] = ...,
     ) -> Turn: ...
 
 @final

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _aio
@@ -13,34 +11,6 @@ from ._native import RunEvent, RunResult, Session
 
 if TYPE_CHECKING:
     from ._agent import Agent
-
-
-@dataclass(frozen=True)
-class ApprovalRequest:
-    """A call about which somebody asked.
-
-    Attributes:
-        tool_name: the tool.
-        arguments: what it would be called with.
-        reason: why a hook or rule asked.
-        call_id: the call.
-        agent: the agent that wants to make it.
-        suggested_rule: the rule that lets such calls through from now on if the answer is ``"always"``; ``None`` where
-            there is no rule that would let nothing else through.
-        timeout: seconds until nobody waits for the answer any more; the call is then denied.
-        over: set when nobody waits any more, so that an approver that still asks can stop.
-    """
-
-    __module__ = "hookwright"
-
-    tool_name: str
-    arguments: dict[str, Any]
-    reason: str
-    call_id: str
-    agent: str
-    suggested_rule: str | None = None
-    timeout: float | None = field(default=None, compare=False)
-    over: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
 
 class RunStream:
@@ -60,14 +30,24 @@ class RunStream:
 
     __module__ = "hookwright"
 
-    def __init__(self, agent: Agent, text: str | None, session: Session | None, hold_text: bool = False) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        text: str | None,
+        session: Session | None,
+        hold_text: bool = False,
+        decisions: Mapping[str, Any] | None = None,
+    ) -> None:
         self._agent = agent
-        self._events = self._run(text, session, hold_text)
+        self._events = self._run(text, session, hold_text, decisions)
         self.result: RunResult | None = None
 
-    async def _run(self, text: str | None, session: Session | None, hold_text: bool) -> AsyncGenerator[RunEvent, None]:
+    async def _run(
+        self, text: str | None, session: Session | None, hold_text: bool, decisions: Mapping[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
         _aio._refuse_foreign_loop()
-        with self._agent._work(text, session, watched=True, hold_text=hold_text) as work:
+        options: dict[str, Any] = {"watched": True, "hold_text": hold_text, "decisions": decisions}
+        with self._agent._work(text, session, **options) as work:
             events = stream_events(work)
             try:
                 async for event in events:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._stream import ApprovalRequest
+    from ._approval import ApprovalRequest
 
 __all__ = ["TerminalApprover"]
 

@@ -50,6 +50,8 @@ pub enum Entry {
         /// When.
         at: Timestamp,
     },
+    /// A call waits for a person's decision. Until it has its result, it is not run and not given up.
+    Awaiting(Awaited),
     /// Older messages were summarised: what is sent in the place of the first ones. The history is as before.
     Compacted {
         /// How many messages of the history they stand for.
@@ -67,6 +69,20 @@ pub enum Entry {
     /// A kind that this version does not know, kept as it is.
     #[serde(untagged)]
     Other(Map<String, Value>),
+}
+
+/// A call that waits for a person's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The call, as the newest assistant message names it.
+    pub call_id: String,
+    /// Why somebody asked.
+    pub reason: String,
+    /// The rule that would let such calls through from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_rule: Option<String>,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The first line of a transcript.
@@ -139,6 +155,7 @@ impl Entry {
                 let OfCall { call_id, at } = serde_json::from_str(text)?;
                 Entry::CallStarted { call_id, at }
             }
+            "awaiting" => Entry::Awaiting(serde_json::from_str(text)?),
             "compacted" => {
                 let OfCompacted { covered, messages, at } = serde_json::from_str(text)?;
                 Entry::Compacted { covered, messages, at }
@@ -286,6 +303,7 @@ mod tests {
             Entry::Message { message: Arc::new(Message::user("grüße 你好 \n \"x\"")) },
             Entry::CallStarted { call_id: "c1".into(), at },
             Entry::Other(other),
+            Entry::Awaiting(Awaited { call_id: "c2".into(), reason: "a rule".into(), suggested_rule: None, at }),
             Entry::Compacted { covered: 1, messages: vec![Arc::new(Message::user("a summary"))], at },
             Entry::TurnEnd { turn_id: "t1".into(), status: "success".into(), at },
             Entry::Reset { at },

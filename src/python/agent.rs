@@ -1,6 +1,7 @@
 //! The turn for the drivers in `_drive_async.py` and `_drive_blocking.py`: what it wants done comes out, what came of it goes in.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -130,7 +131,11 @@ impl PyTurnConfig {
     /// is told only when hooks have seen the whole reply. `source`: how the session
     /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.
     /// `resumed`: the turn goes on where an earlier one was left, and `text` is not said.
-    #[pyo3(signature = (text, *, watched=false, hold_text=false, source=None, sender=None, resumed=false))]
+    /// `decisions`: what was decided about calls that wait for it, as for [`PyTurn::approval`].
+    #[pyo3(signature = (
+        text, *, watched=false, hold_text=false, source=None, sender=None, resumed=false, decisions=HashMap::new()
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn begin(
         slf: Bound<'_, Self>,
         text: String,
@@ -139,8 +144,11 @@ impl PyTurnConfig {
         source: Option<String>,
         sender: Option<String>,
         resumed: bool,
+        decisions: HashMap<String, (String, Option<String>)>,
     ) -> PyTurn {
-        let input = TurnInput { text, sender, streamed: watched, hold_text, resumed, session_source: source };
+        let decisions = decisions.into_iter().map(|(id, (decision, why))| (id, approval_of(&decision, why))).collect();
+        let input =
+            TurnInput { text, sender, streamed: watched, hold_text, resumed, decisions, session_source: source };
         let turn = Turn::new(slf.get().config.clone(), input);
         PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }
@@ -151,6 +159,17 @@ impl PyTurnConfig {
             Some(function) => visit.call(function),
             None => Ok(()),
         })
+    }
+}
+
+fn approval_of(decision: &str, reason: Option<String>) -> Approval {
+    match decision {
+        "allow" => Approval::Allow,
+        "always" => Approval::AllowAlways,
+        "deny" => Approval::Deny(reason),
+        "later" => Approval::Later,
+        "nobody" => Approval::NoApprover,
+        _ => Approval::NoAnswer,
     }
 }
 
@@ -373,7 +392,7 @@ impl PyTurn {
         self.advance(py, Some(Answer::Calls { answers, cancelled }), blocking)
     }
 
-    /// What the approver said: `"allow"`, `"always"`, `"deny"`, `"nobody"` or `"late"`.
+    /// What the approver said: `"allow"`, `"always"`, `"deny"`, `"later"`, `"nobody"` or `"late"`.
     fn approval<'py>(
         &self,
         py: Python<'py>,
@@ -381,13 +400,7 @@ impl PyTurn {
         reason: Option<String>,
         blocking: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let approval = match decision {
-            "allow" => Approval::Allow,
-            "always" => Approval::AllowAlways,
-            "deny" => Approval::Deny(reason),
-            "nobody" => Approval::NoApprover,
-            _ => Approval::NoAnswer,
-        };
+        let approval = approval_of(decision, reason);
         self.advance(py, Some(Answer::Approval(approval)), blocking)
     }
 

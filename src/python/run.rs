@@ -39,6 +39,8 @@ impl PyRunResult {
             Ending::Failed(failure) => Some(failure.to_string()),
             Ending::Session(error) => Some(error.to_string()),
             Ending::Cancelled => Some("the run was cancelled".into()),
+            Ending::Awaiting { calls: 1 } => Some("a call waits for a decision".into()),
+            Ending::Awaiting { calls } => Some(format!("{calls} calls wait for a decision")),
         }
     }
 

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use serde_json::Value;
 
+use super::convert::to_python;
 use super::error::exception;
 use super::message::{PyMessage, history_list};
+use crate::agent::transcript::Awaited;
 use crate::agent::{Clock, FixedClock, Session, SessionError, SessionOptions};
 use crate::message::Timestamp;
 
@@ -123,6 +126,22 @@ impl PySession {
     #[getter]
     fn interrupted_calls(&self) -> Vec<String> {
         self.0.load_report().interrupted_calls.clone()
+    }
+
+    /// The calls that wait for a person's decision: id, name, arguments, why somebody asked, and the rule that would let
+    /// such calls through.
+    #[getter]
+    fn awaiting<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let history = self.0.history();
+        let newest = history.iter().rev().find(|message| !message.tool_calls.is_empty()).cloned();
+        let call = |id: &str| newest.as_ref()?.tool_calls.iter().find(|call| call.id == id).cloned();
+        let awaited = |awaited: &Awaited| -> PyResult<Option<Bound<'py, PyAny>>> {
+            let Some(call) = call(&awaited.call_id) else { return Ok(None) };
+            let arguments = to_python(py, &Value::Object(call.arguments().cloned().unwrap_or_default()))?;
+            let parts = (&awaited.call_id, &call.name, arguments, &awaited.reason, &awaited.suggested_rule);
+            Ok(Some(parts.into_pyobject(py)?.into_any()))
+        };
+        self.0.awaiting().iter().filter_map(|one| awaited(one).transpose()).collect()
     }
 
     /// Adds a message outside a turn.

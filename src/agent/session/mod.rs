@@ -22,7 +22,7 @@ pub use self::error::SessionError;
 use self::interrupted::{Cause, results_for_open_calls};
 use self::state::State;
 use super::clock::{Clock, SystemClock};
-use super::transcript::{Entry, VERSION};
+use super::transcript::{Awaited, Entry, VERSION};
 use crate::message::{History, Message, Timestamp};
 
 /// How a turn that the process did not live to end is recorded.
@@ -265,6 +265,26 @@ impl Session {
         self.lock().record(self, Entry::CallStarted { call_id: call_id.to_owned(), at: self.clock.now() })
     }
 
+    /// The calls that wait for a person's decision, in the order in which they were asked about.
+    pub fn awaiting(&self) -> Vec<Awaited> {
+        self.lock().state.awaiting.clone()
+    }
+
+    /// Records that a call waits for a person's decision. It stops waiting when it has a result.
+    ///
+    /// # Errors
+    /// Those of [`append`](Session::append).
+    pub fn await_decision(
+        &self,
+        call_id: &str,
+        reason: String,
+        suggested_rule: Option<String>,
+    ) -> Result<(), SessionError> {
+        let at = self.clock.now();
+        let awaited = Awaited { call_id: call_id.to_owned(), reason, suggested_rule, at };
+        self.lock().record(self, Entry::Awaiting(awaited))
+    }
+
     /// What is sent to the model in the place of the first messages of the history, where older ones were summarised, and
     /// of how many.
     pub fn compacted(&self) -> Option<(usize, History)> {
@@ -398,7 +418,11 @@ impl Session {
         let started = std::mem::take(&mut inner.state.started_calls);
         let mut interrupted_calls = Vec::new();
         for result in results_for_open_calls(&inner.state.history, Cause::ProcessEnded { started: &started }) {
-            interrupted_calls.extend(result.tool_call_id.clone());
+            let id = result.tool_call_id.clone();
+            if inner.state.awaiting.iter().any(|awaited| Some(&awaited.call_id) == id.as_ref()) {
+                continue; // It was not running: it waits for a decision.
+            }
+            interrupted_calls.extend(id);
             inner.append(self, result)?;
         }
         let interrupted_turn = inner.state.interrupted_turn.clone();

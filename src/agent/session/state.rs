@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::agent::transcript::Entry;
+use crate::agent::transcript::{Awaited, Entry};
 use crate::message::History;
 
 /// What the entries of a transcript add up to. The same code takes in an entry that is read and one that was just
@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) interrupted_turn: Option<String>,
     /// The calls of the newest assistant message that were started.
     pub(super) started_calls: HashSet<String>,
+    /// The calls that wait for a decision, in the order in which they were asked about.
+    pub(super) awaiting: Vec<Awaited>,
     /// What is sent in the place of the first messages, and of how many.
     pub(super) compacted: Option<(usize, History)>,
     /// The highest number in an id of the form `m<number>`.
@@ -30,7 +32,11 @@ impl State {
         match entry {
             Entry::Message { message } => {
                 self.last_message = self.last_message.max(number(message.id.as_deref(), 'm'));
+                if let Some(id) = &message.tool_call_id {
+                    self.awaiting.retain(|awaited| awaited.call_id != *id);
+                }
                 if !message.tool_calls.is_empty() {
+                    self.awaiting.clear();
                     // A new batch; some servers use the ids of the batch before again.
                     self.started_calls.clear();
                 }
@@ -49,6 +55,7 @@ impl State {
             Entry::CallStarted { call_id, .. } => {
                 self.started_calls.insert(call_id);
             }
+            Entry::Awaiting(awaited) => self.awaiting.push(awaited),
             // What covers more than there is covers some other history.
             Entry::Compacted { covered, messages, .. } if covered <= self.history.len() => {
                 self.compacted = Some((covered, messages.into_iter().collect()));
@@ -57,6 +64,7 @@ impl State {
             Entry::Reset { .. } => {
                 self.history = History::new();
                 self.compacted = None;
+                self.awaiting.clear();
             }
             Entry::Session(_) | Entry::Other(_) => {}
         }

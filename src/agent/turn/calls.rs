@@ -3,14 +3,17 @@
 //! Each call has exactly one result in the history, whatever happens. The reply itself is kept only when hooks have
 //! seen all its calls, so that what is stored is what hooks left and not what they took out.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::flow::{Run, calls_json};
-use super::machine::{Answer, CallAnswer, CallToRun, Effect};
+use super::machine::{Answer, Approval, CallAnswer, CallToRun, Effect};
 use super::permission::{Permission, Question};
 use super::{CallRecord, Ending, RunEvent};
+use crate::agent::limits::LimitReached;
+use crate::agent::transcript::Awaited;
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
 use crate::model::with_context;
@@ -23,6 +26,8 @@ pub(super) enum State {
     Open,
     /// It may run.
     Ready { tool: usize, reading: bool },
+    /// A person decides about it later.
+    Waiting { question: Question },
     /// It has a value, from the tool or from a hook in its place.
     Value { value: Value, elapsed: Duration, ran: bool },
     /// It failed, or may not run.
@@ -81,10 +86,22 @@ impl Run {
             batch.states[index] = self.judge(batch, index).await?;
         }
         self.store(batch)?;
+        for index in 0..batch.states.len() {
+            if let State::Waiting { question } = &batch.states[index] {
+                let (id, session) = (&batch.call(index).id, &self.config.session);
+                let noted = session.await_decision(id, question.reason.clone(), question.suggested_rule.clone());
+                noted.map_err(|error| Ending::Session(std::sync::Arc::new(error)))?;
+            }
+        }
+        self.complete(batch, reached).await
+    }
+
+    /// Runs the calls that may run, and tells what became of all.
+    async fn complete(&mut self, batch: &mut Batch, reached: Option<LimitReached>) -> Result<(), Ending> {
         let cancelled = self.execute(batch).await?;
         let mut ended = cancelled.then_some(Ending::Cancelled);
         for index in 0..batch.states.len() {
-            if matches!(batch.states[index], State::Open) {
+            if matches!(batch.states[index], State::Open | State::Waiting { .. }) {
                 continue;
             }
             match self.tell(batch, index).await {
@@ -103,7 +120,101 @@ impl Run {
             self.close_batch(batch, &Ending::Limit(reached.clone()))?;
             return Err(self.limit(reached).await);
         }
+        let calls = batch.states.iter().filter(|state| matches!(state, State::Waiting { .. })).count();
+        if calls > 0 {
+            return Err(Ending::Awaiting { calls });
+        }
         self.end_of_batch(batch).await
+    }
+
+    /// Goes on with calls that wait for a person's decision, where there is one.
+    pub(super) async fn decide(&mut self, mut decisions: HashMap<String, Approval>) -> Result<(), Ending> {
+        let awaiting = self.config.session.awaiting();
+        let history = self.config.session.history();
+        let Some(message) = history.iter().rev().find(|message| !message.tool_calls.is_empty()) else { return Ok(()) };
+        if awaiting.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new(Message::clone(message), false);
+        batch.stored = true;
+        let decided = self.decide_each(&mut batch, &awaiting, &mut decisions).await;
+        let ended = match decided {
+            Ok(reached) => self.complete(&mut batch, reached).await,
+            Err(ending) => Err(ending),
+        };
+        match ended {
+            Err(ending) if !matches!(ending, Ending::Awaiting { .. }) => {
+                self.close_batch(&mut batch, &ending)?;
+                Err(ending)
+            }
+            other => other,
+        }
+    }
+
+    async fn decide_each(
+        &mut self,
+        batch: &mut Batch,
+        awaiting: &[Awaited],
+        decisions: &mut HashMap<String, Approval>,
+    ) -> Result<Option<LimitReached>, Ending> {
+        for state in &mut batch.states {
+            *state = State::Told;
+        }
+        for question in awaiting {
+            let waits = |call: &ToolCall| call.id == question.call_id;
+            let Some(index) = batch.message.tool_calls.iter().position(waits) else { continue };
+            let (reason, suggested_rule) = (question.reason.clone(), question.suggested_rule.clone());
+            batch.states[index] = State::Waiting { question: Question { reason, suggested_rule } };
+        }
+        for question in awaiting {
+            let Some(approval) = decisions.remove(&question.call_id) else { continue };
+            let waits = |call: &ToolCall| call.id == question.call_id;
+            let Some(index) = batch.message.tool_calls.iter().position(waits) else { continue };
+            if let Err(reached) = self.counters.begin_call(batch.call(index)) {
+                return Ok(Some(reached));
+            }
+            batch.states[index] = self.judge_decided(batch, index, question, approval).await?;
+        }
+        Ok(None)
+    }
+
+    /// A call that a person decided about is judged again, by the hooks that are there now.
+    async fn judge_decided(
+        &mut self,
+        batch: &mut Batch,
+        index: usize,
+        question: &Awaited,
+        approval: Approval,
+    ) -> Result<State, Ending> {
+        let call = batch.call(index).clone();
+        if let Permission::Denied(error) = self.decided(&call, question, approval).await? {
+            return Ok(failure(error, "denied"));
+        }
+        let Some(tool) = self.config.tool(&call.name) else {
+            return Ok(failure(self.unknown_tool(&call.name), "unknown_tool"));
+        };
+        if let Err(error) = self.check_arguments(&call, tool, false) {
+            return Ok(failure(error, "invalid_arguments"));
+        }
+        let exact = call.arguments_json().into_owned();
+        let Some(outcome) = self.ask_hooks(&call, &exact).await? else {
+            return Ok(State::Ready { tool, reading: false });
+        };
+        match outcome.action {
+            Some(Action::Stop) => self.end_if_stopped(&outcome)?,
+            Some(Action::Skip) => return Ok(denied(&outcome)),
+            _ => {}
+        }
+        let changed = outcome.replaced(Field::ToolArguments).map(|value| value.json());
+        if let Some(Ok(arguments)) = changed
+            && arguments.as_object() != call.arguments().ok()
+        {
+            return Ok(failure(denial("a hook changed the call after a person had decided about it"), "denied"));
+        }
+        if let Some(Ok(value)) = outcome.replaced(Field::ToolResult).map(|value| value.json()) {
+            return Ok(State::Value { value: value.clone(), elapsed: Duration::ZERO, ran: false });
+        }
+        Ok(State::Ready { tool, reading: outcome.reading })
     }
 
     /// Decides whether a call may run: arguments, hooks and gates, permission.
@@ -141,6 +252,7 @@ impl Run {
                     match self.permission(batch.call(index).clone(), question).await? {
                         Permission::Allowed => {}
                         Permission::Denied(error) => return Ok(failure(error, "denied")),
+                        Permission::Later(question) => return Ok(State::Waiting { question }),
                         Permission::Rewritten(arguments) => {
                             batch.message.tool_calls[index].set_arguments(arguments);
                             if let Err(error) = self.check_arguments(batch.call(index), tool, false) {

@@ -101,7 +101,8 @@ impl Run {
             })
             .await?;
         }
-        if input.resumed {
+        let (resumed, decisions) = (input.resumed, std::mem::take(&mut input.decisions));
+        if resumed {
             // Nothing is said: the conversation goes on with what stands at its end.
             let text = Payload::from("");
             self.notify(Event::TurnStart, |_| vec![(Field::UserInput, text.clone())]).await?;
@@ -109,6 +110,9 @@ impl Run {
             self.send(input).await?;
         }
         self.prompt = self.build_prompt().await?;
+        if resumed {
+            self.decide(decisions).await?;
+        }
         loop {
             self.check_limits().await?;
             let reply = self.request().await?;
@@ -136,6 +140,10 @@ impl Run {
         }
         self.input.clone_from(&text);
         let content = context.map_or_else(|| text.clone(), |context| with_context(&text, &context));
+        for awaited in self.config.session.awaiting() {
+            let text = super::calls::denial("nobody decided about the call before the conversation went on").render();
+            self.append(Message::tool_result(&awaited.call_id, text).failed())?;
+        }
         let mut message = Message::user(content);
         message.sender = input.sender;
         self.append(message)?;
@@ -358,6 +366,8 @@ impl Run {
         }
         match self.run_batch(&mut batch).await {
             Ok(()) => Ok(false),
+            // What waits for a decision is left as it is.
+            Err(ending @ Ending::Awaiting { .. }) => Err(ending),
             Err(ending) => {
                 self.close_batch(&mut batch, &ending)?;
                 Err(ending)

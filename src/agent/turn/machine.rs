@@ -64,6 +64,8 @@ pub enum Approval {
     AllowAlways,
     /// No, with a reason or without.
     Deny(Option<String>),
+    /// Somebody will say so later, perhaps to another process.
+    Later,
     /// Nobody is there to ask.
     NoApprover,
     /// Nobody answered in time.

@@ -15,6 +15,7 @@ mod tell;
 mod tests;
 mod window;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -127,6 +128,8 @@ pub struct TurnInput {
     pub hold_text: bool,
     /// Whether the turn goes on where an earlier one was left, without anything said by the user.
     pub resumed: bool,
+    /// What a person decided about calls that wait for it, by the calls' ids.
+    pub decisions: HashMap<String, Approval>,
     /// How the session came to be, if this is its first turn here: `new`, `resumed` or `forked`.
     pub session_source: Option<String>,
 }
@@ -151,6 +154,11 @@ pub enum Ending {
     Session(Arc<SessionError>),
     /// Somebody cancelled it.
     Cancelled,
+    /// Calls wait for a person's decision; the turn goes on when there is one.
+    Awaiting {
+        /// How many calls.
+        calls: usize,
+    },
 }
 
 impl Ending {
@@ -162,6 +170,7 @@ impl Ending {
             Ending::Limit(_) => "limit",
             Ending::Failed(_) | Ending::Session(_) => "error",
             Ending::Cancelled => "cancelled",
+            Ending::Awaiting { .. } => "awaiting_approval",
         }
     }
 }

@@ -6,9 +6,13 @@ use super::Ending;
 use super::calls::denial;
 use super::flow::Run;
 use super::machine::{Answer, Approval, ApprovalRequest, Effect};
+use crate::agent::transcript::Awaited;
 use crate::hook::{Action, Event, Field, Outcome, Payload};
 use crate::message::ToolCall;
 use crate::tool::ToolError;
+
+/// Who decided, where it was no hook.
+const APPROVER: &str = "approver";
 
 /// What was decided.
 pub(super) enum Permission {
@@ -16,6 +20,8 @@ pub(super) enum Permission {
     Allowed,
     /// It may not.
     Denied(ToolError),
+    /// Somebody will decide later.
+    Later(Question),
     /// It may run with these arguments, once gates have judged them.
     Rewritten(Map<String, Value>),
 }
@@ -57,56 +63,89 @@ impl Run {
             None => {
                 // The rule was made for the call that hooks have since rewritten, so it is not offered.
                 let suggested_rule = suggested_rule.filter(|_| rewritten.is_none());
-                let (permission, always) = self.ask_approver(call.clone(), reason, suggested_rule.clone()).await?;
-                new_rule = suggested_rule.filter(|_| always);
-                (permission, "approver".to_owned())
+                let approval = self.ask_approver(call.clone(), &reason, suggested_rule.clone()).await?;
+                if approval == Approval::Later {
+                    return Ok(match rewritten {
+                        // What a person is asked about has to be what is stored.
+                        Some(_) => {
+                            Permission::Denied(denial("a hook rewrote a call that a person decides about later"))
+                        }
+                        None => Permission::Later(Question { reason, suggested_rule }),
+                    });
+                }
+                new_rule = suggested_rule.filter(|_| approval == Approval::AllowAlways);
+                (settled(approval, &reason), APPROVER.to_owned())
             }
         };
-        let decision = if matches!(permission, Permission::Denied(_)) { "deny" } else { "allow" };
-        self.notify(Event::PermissionDecided, |_| {
-            vec![
-                (Field::ToolName, call.name.as_str().into()),
-                (Field::Decision, decision.into()),
-                (Field::By, by.as_str().into()),
-                (Field::Rule, text_or_null(new_rule.as_deref())),
-            ]
-        })
-        .await?;
+        self.tell_decision(&call, &permission, &by, new_rule.as_deref()).await?;
         Ok(match (permission, rewritten) {
             (Permission::Allowed, Some(arguments)) => Permission::Rewritten(arguments),
             (permission, _) => permission,
         })
     }
 
-    /// What the approver says, and whether that goes for such calls from now on.
+    /// What a person decided about a call that waited for it.
+    pub(super) async fn decided(
+        &mut self,
+        call: &ToolCall,
+        question: &Awaited,
+        approval: Approval,
+    ) -> Result<Permission, Ending> {
+        let rule = question.suggested_rule.clone().filter(|_| approval == Approval::AllowAlways);
+        let permission = settled(approval, &question.reason);
+        self.tell_decision(call, &permission, APPROVER, rule.as_deref()).await?;
+        Ok(permission)
+    }
+
+    async fn tell_decision(
+        &mut self,
+        call: &ToolCall,
+        permission: &Permission,
+        by: &str,
+        rule: Option<&str>,
+    ) -> Result<(), Ending> {
+        let decision = if matches!(permission, Permission::Denied(_)) { "deny" } else { "allow" };
+        self.notify(Event::PermissionDecided, |_| {
+            vec![
+                (Field::ToolName, call.name.as_str().into()),
+                (Field::Decision, decision.into()),
+                (Field::By, by.into()),
+                (Field::Rule, text_or_null(rule)),
+            ]
+        })
+        .await
+        .map(drop)
+    }
+
     async fn ask_approver(
         &mut self,
         call: ToolCall,
-        reason: String,
+        reason: &str,
         suggested_rule: Option<String>,
-    ) -> Result<(Permission, bool), Ending> {
-        let can_be_kept = suggested_rule.is_some();
-        let request = Box::new(ApprovalRequest { call, reason: reason.clone(), suggested_rule });
-        let approval = match self.port.perform(Effect::Approve(request)).await {
-            Answer::Approval(approval) => approval,
-            Answer::OutOfTime => Approval::NoAnswer,
-            _ => return Err(self.cancel()),
-        };
-        let because = if reason.is_empty() { String::new() } else { format!(" (asked because: {reason})") };
-        let always = can_be_kept && approval == Approval::AllowAlways;
-        let permission = match approval {
-            Approval::Allow | Approval::AllowAlways => Permission::Allowed,
-            Approval::Deny(Some(why)) => Permission::Denied(denial(&format!("a person refused: {why}"))),
-            Approval::Deny(None) => Permission::Denied(denial(&format!("a person refused the call{because}"))),
-            Approval::NoApprover => Permission::Denied(denial(&format!(
-                "the call needs a person's permission and nobody is there to give it{because}"
-            ))),
-            Approval::NoAnswer => {
-                Permission::Denied(denial(&format!("nobody answered the request for permission in time{because}")))
-            }
-        };
-        Ok((permission, always))
+    ) -> Result<Approval, Ending> {
+        let request = Box::new(ApprovalRequest { call, reason: reason.to_owned(), suggested_rule });
+        match self.port.perform(Effect::Approve(request)).await {
+            Answer::Approval(approval) => Ok(approval),
+            Answer::OutOfTime => Ok(Approval::NoAnswer),
+            _ => Err(self.cancel()),
+        }
     }
+}
+
+/// What an answer means for a call about which somebody asked for `reason`.
+fn settled(approval: Approval, reason: &str) -> Permission {
+    let because = if reason.is_empty() { String::new() } else { format!(" (asked because: {reason})") };
+    let why = match approval {
+        Approval::Allow | Approval::AllowAlways => return Permission::Allowed,
+        Approval::Deny(Some(why)) => format!("a person refused: {why}"),
+        Approval::Deny(None) => format!("a person refused the call{because}"),
+        Approval::NoApprover => {
+            format!("the call needs a person's permission and nobody is there to give it{because}")
+        }
+        Approval::NoAnswer => format!("nobody answered the request for permission in time{because}"),
+        Approval::Later => format!("nobody has decided about the call yet{because}"),
+    };
+    Permission::Denied(denial(&why))
 }
 
 fn text_or_null(text: Option<&str>) -> Payload {
