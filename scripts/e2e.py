@@ -1,7 +1,8 @@
 """A real language model on this machine, through hookwright: `make e2e`.
 
-Starts a server with a small model, and shows that an agent talks, streams, calls a tool, is cancelled in the middle of
-a reply, and goes on with a conversation in another session object. Exits with 0 only if each of these is so.
+Starts a server with a small model, and shows that an agent talks, streams and calls a tool, that the model answers a
+hook and a hook without a usable answer refuses, that a run is cancelled in the middle of a reply, and that a conversation
+goes on in another session object. Exits with 0 only if each of these is so.
 """
 
 from __future__ import annotations
@@ -84,6 +85,29 @@ async def main(url: str, folder: Path) -> None:
     result = await caller.run("What is the weather in Bergen?")
     say("A tool call", f"{result.tool_calls}: called with {called}")
     assert called and result.tool_calls[0].result == "It rains."
+
+    # The server holds the model to this form, so that there is an answer; which one is the model's affair.
+    form = {
+        "type": "object",
+        "properties": {"action": {"enum": ["skip", "allow"]}, "reason": {"type": "string", "maxLength": 40}},
+        "required": ["action", "reason"],
+    }
+    judge = model(response_format={"type": "json_object", "schema": form})
+    prompt = "Somebody wants to call {{tool_name}} with {{tool_arguments}}. Is that harmless?"
+    call = {"tool_name": "shell", "tool_arguments": {"command": "rm -rf /"}}
+    hooks = hw.HookChain()
+    hooks.add(hw.LlmHook("pre_tool_execution", prompt, judge, name="judge", role="gate"))
+    outcome = await hooks.arun("pre_tool_execution", **call)
+    say("An LLM hook that answers", f"{outcome.action or 'allowed'}: {outcome.reason}\n\n{outcome.runs[0]}")
+    assert outcome.runs[0].status in ("ok", "halted") and outcome.runs[0].kind == "llm"
+
+    hooks = hw.HookChain()
+    teller = hw.OpenAI("smollm2", base_url=url, api_key=False, max_tokens=30, temperature=0.0)
+    tale = "Tell a story about {{tool_name}} in plain words. No JSON, no braces."
+    hooks.add(hw.LlmHook("pre_tool_execution", tale, teller, name="judge", role="gate"))
+    outcome = await hooks.arun("pre_tool_execution", **call)
+    say("An LLM hook that never answers in the form", f"{outcome.action}: {outcome.reason}")
+    assert outcome.action == "skip" and "no usable answer twice" in (outcome.reason or "")
 
     talker = hw.Agent(hw.OpenAI("smollm2", base_url=url, api_key=False, max_tokens=1500))
     stream = talker.stream("Write a very long story about a fox.")
