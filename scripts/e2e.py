@@ -1,8 +1,8 @@
 """A real language model on this machine, through hookwright: `make e2e`.
 
 Starts a server with a small model, and shows that an agent talks, streams and calls a tool, that the model answers a
-hook and a hook without a usable answer refuses, that a run is cancelled in the middle of a reply, and that a conversation
-goes on in another session object. Exits with 0 only if each of these is so.
+hook and a hook without a usable answer refuses, that a run is cancelled in the middle of a reply, and that one
+conversation goes on in another session object. Exits with 0 only if each of these is so.
 """
 
 from __future__ import annotations
