@@ -11,6 +11,7 @@ use hookwright::agent::transcript::{self, Entry};
 use hookwright::gate::shell::{CommandTable, analyze};
 use hookwright::hook::{Event, Field, FnHook, HookChain, HookKind, HookMeta, HookReply, Payload, Role, Scope};
 use hookwright::message::{History, Message};
+use hookwright::model::sse::Parser;
 
 #[path = "../tests/rust/fuzz/nests.rs"]
 mod nests;
@@ -147,5 +148,35 @@ fn median(times: impl Iterator<Item = Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-criterion_group!(benches, dispatch, history, transcript, gate);
+/// A streamed reply as servers send it, in chunks as the network hands them over.
+fn server_sent_events(criterion: &mut Criterion) {
+    let chunk = |index: usize| {
+        format!(
+            "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\
+             \"delta\":{{\"content\":\" word{index}\"}},\"finish_reason\":null}}]}}\n\n"
+        )
+    };
+    let body: String = (0..20_000).map(chunk).collect::<String>() + "data: [DONE]\n\n";
+    let mut group = criterion.benchmark_group("sse");
+    group.throughput(Throughput::Bytes(body.len() as u64));
+    for size in [1400, 16 * 1024] {
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| {
+                let mut parser = Parser::new();
+                let mut bytes = 0;
+                for chunk in body.as_bytes().chunks(size) {
+                    let taken = parser.push(chunk, |event| {
+                        bytes += event.data.len();
+                        Ok::<_, ()>(())
+                    });
+                    taken.expect("nothing fails");
+                }
+                black_box(bytes)
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, dispatch, history, transcript, gate, server_sent_events);
 criterion_main!(benches);

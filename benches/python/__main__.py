@@ -9,11 +9,11 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from . import dispatch, payload, shell, turn
+from . import dispatch, long, many, payload, shell, turn
 from .table import Section
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-PARTS = {"dispatch": dispatch, "payload": payload, "shell": shell, "turn": turn}
+PARTS = {"dispatch": dispatch, "payload": payload, "shell": shell, "turn": turn, "long": long, "many": many}
 PEERS = ("pluggy", "agent-framework-core", "pydantic-ai-slim", "openai-agents")
 
 
