@@ -82,7 +82,7 @@ def sections(**_: Any) -> list[Section]:
         ["the same, later", f"{max(one[2] for one in measured[1:]) / RUNS / 1000:.1f} kB"],
     ]
     section.notes.append(
-        f"Medians of {ROUNDS} rounds on the wall clock; the server is a process of its own on the same machine, so that "
-        "what it computes counts as well. The memory holds a connection with its buffers, the session and the messages."
+        f"Medians of {ROUNDS} rounds on the wall clock. The server is a process of its own on the same machine: what "
+        "it computes counts as well. The memory holds a connection with its buffers, the session and the messages."
     )
     return [section]

@@ -81,12 +81,13 @@ pub(super) fn failure(error: reqwest::Error) -> (ModelFailure, bool) {
     // The address may hold a password or a key.
     let error = error.without_url();
     let said = reason(&error);
+    let certificate = said.to_lowercase().contains("certificate");
     let kind = match () {
+        () if certificate => FailureKind::Connection,
         () if error.is_builder() || error.is_request() && said.contains("invalid") => FailureKind::InvalidRequest,
         () if error.is_timeout() => FailureKind::Timeout,
         () => FailureKind::Connection,
     };
-    let certificate = said.to_lowercase().contains("certificate");
     let message = match (kind, certificate) {
         (_, true) => format!("the server's certificate is not trusted: {said}; see verify="),
         (FailureKind::InvalidRequest, _) => format!("the request could not be made: {said}"),
