@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         warn,
         workspace_tools,
     )
+    from ._registry import ToolRegistry
     from ._replay import ReplayDifference, ReplayReport
     from ._servers import Anthropic, OpenAI, Recorder, Replay, RetryPolicy, ServerModel
     from ._stats import ChainStats, HookStats
@@ -129,6 +130,7 @@ _HOMES = {
     "._terminal": ("TerminalApprover",),
     "._approval": ("ApprovalRequest", "Deferred"),
     "._stream": ("RunStream",),
+    "._registry": ("ToolRegistry",),
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "AnswerError", "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError",
@@ -228,6 +230,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolError",
+    "ToolRegistry",
     "ToolRun",
     "TrustError",
     "TurnEnd",

@@ -22,6 +22,7 @@ from ._drive_blocking import drive_blocking
 from ._models import FunctionModel, Scripted
 from ._native import Message, RunResult, Session, WorkspaceTool
 from ._output import OutputType
+from ._registry import ToolRegistry
 from ._render import well_formed
 from ._running import Running, Runs
 from ._servers import ServerModel
@@ -57,6 +58,7 @@ _FIXED = frozenset(
 _FREE = frozenset(
     {
         "approver", "approval_timeout", "description", "_kind", "_parent", "_window", "_result_cap", "_count_tokens",
+        "_registry", "_deferred",
         "_limits", "_configs", "_runs", "_begun",
     }
 )  # fmt: skip
@@ -121,7 +123,7 @@ class Agent:
         self,
         model: Scripted | FunctionModel | ServerModel | Callable[..., Any],
         *,
-        tools: Iterable[Tool[..., Any] | WorkspaceTool | Callable[..., Any]] = (),
+        tools: Iterable[Tool[..., Any] | WorkspaceTool | Callable[..., Any]] | ToolRegistry = (),
         hooks: HookChain | None = None,
         system: str = "",
         name: str = "main",
@@ -199,7 +201,8 @@ class Agent:
         _check_number("result_cap", result_cap, least=200)
         self._result_cap = result_cap
         self.cwd = None if cwd is None else Path(cwd)
-        self.tools = as_tools(tools)
+        self._registry = tools if isinstance(tools, ToolRegistry) else None
+        self.tools, self._deferred = (as_tools(tools), frozenset()) if self._registry is None else self._registry._all()
         self.session = session if isinstance(session, Session) else Session(session, agent=name, cwd=self.cwd)
         self._limits = {
             "max_rounds": max_rounds,
@@ -479,7 +482,7 @@ class Agent:
                 parent=self._parent,
                 model=self.model.name,
                 system=self._prompt(),
-                tools=[described(entry) for entry in self.tools],
+                tools=[described(entry, entry.name in self._deferred) for entry in self.tools],
                 chain=self.hooks,
                 session=session,
                 cwd=self.cwd,
@@ -528,6 +531,7 @@ class Agent:
             source=source,
             sender=sender,
             resumed=text is None,
+            missing=set() if self._registry is None else self._registry._missing(),
             decisions={call_id: decision(answer) for call_id, answer in (decisions or {}).items()},
         )
         return Work(self, turn, Running(turn, detached=detached), session)

@@ -27,12 +27,12 @@ def as_tool(entry: Any) -> Any:
     raise TypeError(f"a tool is a function, a Tool or a workspace tool, not {entry!r}")
 
 
-def described(entry: Any) -> tuple[Any, ...]:
+def described(entry: Any, deferred: bool = False) -> tuple[Any, ...]:
     """A tool as turns need to know it. The effect comes from here and not from what a model says."""
     effect = entry.effect_of if callable(entry.effect) else entry.effect
     declares_json = getattr(entry, "returns", None) == "json"
     root = getattr(entry, "root", None)
-    return entry.name, entry.description, entry.schema, entry.parallel, declares_json, effect, root
+    return entry.name, entry.description, entry.schema, entry.parallel, declares_json, effect, root, deferred
 
 
 def refuse_doubles(tools: tuple[Any, ...]) -> None:

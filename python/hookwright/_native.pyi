@@ -998,6 +998,7 @@ class TurnConfig:
         source: str | None = None,
         sender: str | None = None,
         resumed: bool = False,
+        missing: set[str] = ...,
         decisions: dict[str, tuple[str, str | None]] = ...,
     ) -> Turn: ...
 

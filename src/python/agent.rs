@@ -1,7 +1,7 @@
 //! The turn for the drivers in `_drive_async.py` and `_drive_blocking.py`: what it wants done comes out, what came of it goes in.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +43,8 @@ pub struct PyTurnConfig {
 #[pymethods]
 impl PyTurnConfig {
     /// `tools`: tuples of name, description, schema, whether calls may run side by side, whether text is JSON, the
-    /// declared effect (a name, a function of the arguments, or `None`) and the directory that relative paths are taken
-    /// from.
+    /// declared effect (a name, a function of the arguments, or `None`), the directory that relative paths are taken from,
+    /// and whether the model is told of it only once it has loaded it.
     #[new]
     #[pyo3(signature = (
         *, name, kind, parent, model, system, tools, chain, session, cwd, limits, prices, result_cap, window, count_tokens,
@@ -75,12 +75,13 @@ impl PyTurnConfig {
             .map_err(|error| PyValueError::new_err(format!("limits: {error}")))?;
         let prices: Prices = serde_json::from_value(to_json(&prices)?)
             .map_err(|error| PyValueError::new_err(format!("prices: {error}")))?;
-        let tool = |(name, description, schema, parallel, json, effect, root): Described<'_>| {
+        let tool = |(name, description, schema, parallel, json, effect, root, deferred): Described<'_>| {
             let schema = Arc::new(to_json(&schema)?);
             let mut tool = TurnTool::new(ToolDescription { name: name.clone(), description, schema }, parallel);
             tool.declares_json = json;
             tool.effect = declared_effect(&effect)?;
             tool.root = root;
+            tool.deferred = deferred;
             tool.validator.check().map_err(|error| PyValueError::new_err(format!("the schema of {name}: {error}")))?;
             Ok(tool)
         };
@@ -131,9 +132,10 @@ impl PyTurnConfig {
     /// is told only when hooks have seen the whole reply. `source`: how the session
     /// came to be, if this is its first turn here. `sender`: who says the text, if it is not the user.
     /// `resumed`: the turn goes on where an earlier one was left, and `text` is not said.
-    /// `decisions`: what was decided about calls that wait for it, as for [`PyTurn::approval`].
+    /// `missing`: the tools that are not there in this turn. `decisions`: what was decided about calls that wait for it, as for [`PyTurn::approval`].
     #[pyo3(signature = (
-        text, *, watched=false, hold_text=false, source=None, sender=None, resumed=false, decisions=HashMap::new()
+        text, *, watched=false, hold_text=false, source=None, sender=None, resumed=false, missing=HashSet::new(),
+        decisions=HashMap::new()
     ))]
     #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn begin(
@@ -144,11 +146,20 @@ impl PyTurnConfig {
         source: Option<String>,
         sender: Option<String>,
         resumed: bool,
+        missing: HashSet<String>,
         decisions: HashMap<String, (String, Option<String>)>,
     ) -> PyTurn {
         let decisions = decisions.into_iter().map(|(id, (decision, why))| (id, approval_of(&decision, why))).collect();
-        let input =
-            TurnInput { text, sender, streamed: watched, hold_text, resumed, decisions, session_source: source };
+        let input = TurnInput {
+            text,
+            sender,
+            streamed: watched,
+            hold_text,
+            resumed,
+            missing,
+            decisions,
+            session_source: source,
+        };
         let turn = Turn::new(slf.get().config.clone(), input);
         PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
     }
@@ -185,7 +196,7 @@ fn counter_of(function: Option<Py<PyAny>>) -> Arc<dyn TokenCounter> {
 }
 
 /// A tool as Python describes it.
-type Described<'py> = (String, String, Bound<'py, PyAny>, bool, bool, Bound<'py, PyAny>, Option<PathBuf>);
+type Described<'py> = (String, String, Bound<'py, PyAny>, bool, bool, Bound<'py, PyAny>, Option<PathBuf>, bool);
 
 /// A tool's own function from the arguments of a call to its effect.
 struct EffectFunction(Py<PyAny>);

@@ -17,7 +17,6 @@ use crate::agent::transcript::Awaited;
 use crate::hook::{Action, Event, Field, Outcome};
 use crate::message::{Message, ToolCall};
 use crate::model::with_context;
-use crate::suggest::did_you_mean;
 use crate::tool::{ToolError, ToolErrorCode};
 
 /// What stands for a call until it has its result.
@@ -190,8 +189,9 @@ impl Run {
         if let Permission::Denied(error) = self.decided(&call, question, approval).await? {
             return Ok(failure(error, "denied"));
         }
-        let Some(tool) = self.config.tool(&call.name) else {
-            return Ok(failure(self.unknown_tool(&call.name), "unknown_tool"));
+        let tool = match self.callable(&call.name) {
+            Ok(tool) => tool,
+            Err(error) => return Ok(failure(error, "unknown_tool")),
         };
         if let Err(error) = self.check_arguments(&call, tool, false) {
             return Ok(failure(error, "invalid_arguments"));
@@ -220,8 +220,9 @@ impl Run {
     /// Decides whether a call may run: arguments, hooks and gates, permission.
     async fn judge(&mut self, batch: &mut Batch, index: usize) -> Result<State, Ending> {
         let call = batch.call(index);
-        let Some(tool) = self.config.tool(&call.name) else {
-            return Ok(failure(self.unknown_tool(&call.name), "unknown_tool"));
+        let tool = match self.callable(&call.name) {
+            Ok(tool) => tool,
+            Err(error) => return Ok(failure(error, "unknown_tool")),
         };
         if let Err(error) = self.check_arguments(call, tool, batch.cut_off) {
             return Ok(failure(error, "invalid_arguments"));
@@ -311,17 +312,6 @@ impl Run {
         })?;
         let validator = &self.config.tools[tool].validator;
         validator.validate(&Value::Object(arguments.clone())).map_err(|problems| ToolError::from_problems(&problems))
-    }
-
-    fn unknown_tool(&self, name: &str) -> ToolError {
-        let names: Vec<_> = self.config.tools.iter().map(|tool| tool.description.name.as_str()).collect();
-        let hint = match did_you_mean(name, names.iter().copied()) {
-            Some(near) => format!("Did you mean {near}? "),
-            None => String::new(),
-        };
-        let known =
-            if names.is_empty() { "There are no tools.".into() } else { format!("Tools: {}.", names.join(", ")) };
-        ToolError::new(ToolErrorCode::NotFound, format!("there is no tool named {}", json!(name))).hint(hint + &known)
     }
 
     /// Writes the reply, with the arguments that hooks left.

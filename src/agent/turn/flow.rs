@@ -43,6 +43,10 @@ pub(super) struct Run {
     retries: u32,
     /// The conversation with shortened results, once there is one.
     pub(super) shortened: Option<Shortened>,
+    /// The names of tools that are not there in this turn.
+    pub(super) missing: std::collections::HashSet<String>,
+    /// The names of deferred tools that were loaded.
+    pub(super) loaded: std::collections::HashSet<String>,
     /// Whether a summary could not be had in this turn: it is not asked for again.
     pub(super) summary_failed: bool,
     /// Whether the model was asked to mend an answer without the right type.
@@ -79,6 +83,8 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
         told: false,
         retries: 0,
         shortened: None,
+        missing: std::collections::HashSet::new(),
+        loaded: std::collections::HashSet::new(),
         summary_failed: false,
         answer_sent_back: false,
     };
@@ -95,6 +101,10 @@ pub(super) async fn run(port: Port, config: Arc<TurnConfig>, input: TurnInput) -
 
 impl Run {
     async fn go(&mut self, mut input: TurnInput) -> Result<(), Ending> {
+        self.missing = std::mem::take(&mut input.missing);
+        if self.config.tools.iter().any(|tool| tool.deferred) {
+            self.loaded = super::registry::loaded_in(&self.config.session.history());
+        }
         if let Some(source) = input.session_source.take() {
             self.notify(Event::SessionStart, |run| {
                 vec![(Field::Source, source.as_str().into()), (Field::Messages, run.history_payload())]
@@ -228,13 +238,19 @@ impl Run {
             model: Some(self.config.model.clone()),
             system: system.clone(),
             messages: self.config.session.history(),
-            tools: self.config.tools.iter().map(|tool| tool.description.clone()).collect(),
+            tools: self
+                .config
+                .tools
+                .iter()
+                .filter(|tool| self.is_shown(tool))
+                .map(|tool| tool.description.clone())
+                .collect(),
             ..Request::default()
         };
         self.fitting(&mut request).await?;
         let sent = request.messages.clone();
         let outcome = self.notify(Event::PreLlmRequest, |run| {
-            let names: Vec<_> = run.config.tools.iter().map(|tool| tool.description.name.as_str()).collect();
+            let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
             vec![
                 (Field::Messages, Payload::foreign(HistoryPayload(sent.clone()))),
                 (Field::SystemPrompt, system.as_deref().unwrap_or_default().into()),

@@ -9,13 +9,14 @@ mod history;
 mod machine;
 mod permission;
 mod price;
+mod registry;
 mod summary;
 mod tell;
 #[cfg(test)]
 mod tests;
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,14 +51,19 @@ pub struct TurnTool {
     pub effect: DeclaredEffect,
     /// The directory that it takes relative paths from, if that is not the session's.
     pub root: Option<PathBuf>,
+    /// Whether the model is told of it only once it has loaded it, with [`LOAD_TOOL`].
+    pub deferred: bool,
 }
+
+/// The tool by which a model loads those that are deferred. What it loads in a conversation stays loaded.
+pub const LOAD_TOOL: &str = "load_tool";
 
 impl TurnTool {
     /// A tool of this description that declares nothing about its effect.
     pub fn new(description: ToolDescription, parallel_safe: bool) -> Self {
         let validator = ArgumentValidator::new(&description.schema);
         let effect = DeclaredEffect::Undeclared;
-        TurnTool { description, validator, parallel_safe, declares_json: false, effect, root: None }
+        TurnTool { description, validator, parallel_safe, declares_json: false, effect, root: None, deferred: false }
     }
 }
 
@@ -128,6 +134,8 @@ pub struct TurnInput {
     pub hold_text: bool,
     /// Whether the turn goes on where an earlier one was left, without anything said by the user.
     pub resumed: bool,
+    /// The names of tools that are not there in this turn.
+    pub missing: HashSet<String>,
     /// What a person decided about calls that wait for it, by the calls' ids.
     pub decisions: HashMap<String, Approval>,
     /// How the session came to be, if this is its first turn here: `new`, `resumed` or `forked`.

@@ -156,6 +156,7 @@ impl Run {
             elapsed,
             ran,
         };
+        self.note_loaded(call, cause.is_some());
         self.calls.push(record.clone());
         self.append(message)?;
         self.port.emit(|| RunEvent::ToolFinished(record));
