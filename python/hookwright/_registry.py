@@ -29,7 +29,7 @@ class ToolRegistry:
 
     A *deferred* tool is not described to the model with each request: the model reads its name and first line in the
     description of ``load_tool``, and calls that when it needs the tool. What it has loaded in a conversation stays
-    loaded. Whether a tool is enabled and available is asked when a turn begins; one that is not is neither described nor
+    loaded. Whether a tool is enabled and available is asked when a turn begins; one that is not is not described nor
     run.
 
     Args:
