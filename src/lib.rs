@@ -11,6 +11,7 @@
 //! - [`model`]: what models are asked and answer; a model that answers from a script
 //! - [`context`]: what of a conversation goes to the model: token counts, selection, compaction
 //! - [`agent`]: sessions, their transcripts, the limits of a turn
+//! - [`team`]: teammates, their mail, their tasks
 //! - [`tool`]: what a model can call: the trait, arguments against their schema, the workspace tools
 //!
 //! The core builds and tests without Python (`--no-default-features`); the feature `python` adds the bindings.
@@ -28,6 +29,7 @@ pub mod model;
 pub mod process;
 pub mod runtime;
 pub mod suggest;
+pub mod team;
 pub mod tool;
 
 #[cfg(feature = "python")]

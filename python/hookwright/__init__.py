@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from . import shell, trust
     from ._agent import Agent
     from ._approval import ApprovalRequest, Deferred
+    from ._board import TeamBoard
     from ._chain import HookChain, HookInfo
     from ._events import (
         Event,
@@ -81,6 +82,9 @@ if TYPE_CHECKING:
     from ._servers import Anthropic, OpenAI, Recorder, Replay, RetryPolicy, ServerModel
     from ._stats import ChainStats, HookStats
     from ._stream import RunStream
+    from ._team import Team
+    from ._team_events import Envelope, TeamEvent, TeamEvents
+    from ._teammate import Teammate, TeammateResult
     from ._terminal import TerminalApprover
     from ._tools import Context, Tool, tool
     from .exceptions import (
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
         ModelError,
         SessionBusy,
         SessionError,
+        TeamError,
         ToolError,
         TrustError,
         UnknownEventError,
@@ -126,6 +131,10 @@ _HOMES = {
     ),
     "._replay": ("ReplayDifference", "ReplayReport"),
     "._servers": ("Anthropic", "OpenAI", "Recorder", "Replay", "RetryPolicy", "ServerModel"),
+    "._board": ("TeamBoard",),
+    "._team": ("Team",),
+    "._team_events": ("Envelope", "TeamEvent", "TeamEvents"),
+    "._teammate": ("Teammate", "TeammateResult"),
     "._stats": ("ChainStats", "HookStats"),
     "._terminal": ("TerminalApprover",),
     "._approval": ("ApprovalRequest", "Deferred"),
@@ -134,7 +143,7 @@ _HOMES = {
     "._tools": ("Context", "Tool", "tool"),
     ".exceptions": (
         "AnswerError", "ConfigError", "ConfigProblem", "GoalError", "HookError", "HookTimeout", "HookwrightError",
-        "ModelError", "SessionBusy", "SessionError", "ToolError", "TrustError", "UnknownEventError",
+        "ModelError", "SessionBusy", "SessionError", "TeamError", "ToolError", "TrustError", "UnknownEventError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -155,6 +164,7 @@ __all__ = [
     "Decision",
     "Deferred",
     "Denial",
+    "Envelope",
     "Event",
     "Explanation",
     "FunctionModel",
@@ -222,8 +232,15 @@ __all__ = [
     "Step",
     "Stop",
     "SystemPromptBuilt",
+    "Team",
+    "TeamBoard",
+    "TeamError",
+    "TeamEvent",
+    "TeamEvents",
+    "Teammate",
     "TeammateEnd",
     "TeammateIdle",
+    "TeammateResult",
     "TeammateStart",
     "TerminalApprover",
     "TextDelta",

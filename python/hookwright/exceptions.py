@@ -24,6 +24,7 @@ __all__ = [
     "ModelError",
     "SessionBusy",
     "SessionError",
+    "TeamError",
     "ToolError",
     "TrustError",
     "UnknownEventError",
@@ -115,6 +116,12 @@ class ConfigError(HookwrightError, ValueError):
 
 class GoalError(HookwrightError):
     """A goal that cannot be pursued, resumed or spoken to."""
+
+    __module__ = "hookwright"
+
+
+class TeamError(HookwrightError):
+    """Something that cannot be done in a team: a name, an address, a task, a team that cannot be taken up."""
 
     __module__ = "hookwright"
 

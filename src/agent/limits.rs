@@ -98,8 +98,12 @@ pub struct LimitReached {
 }
 
 impl LimitReached {
-    fn new(limit: LimitKind, used: impl Into<Number>, allowed: impl Into<Number>, detail: String) -> Self {
+    pub(crate) fn new(limit: LimitKind, used: impl Into<Number>, allowed: impl Into<Number>, detail: String) -> Self {
         LimitReached { limit, used: used.into(), allowed: allowed.into(), detail }
+    }
+
+    pub(crate) fn of_cost(used: f64, allowed: f64, detail: String) -> Option<Self> {
+        Some(LimitReached::new(LimitKind::Cost, decimal(used), decimal(allowed), detail))
     }
 }
 

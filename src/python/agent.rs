@@ -22,14 +22,16 @@ use super::outcome::PyOutcome;
 use super::run::{PyRunEvent, PyRunResult};
 use super::server_model::ModelCall;
 use super::session::PySession;
+use super::team::PyOffice;
 use super::tool::{Called, PyWorkspaceTool, from_exception, timed_out, to_exception};
 use crate::agent::Limits;
 use crate::agent::turn::{
-    Answer, Approval, CallAnswer, Effect, Prices, Spent, Step, Turn, TurnConfig, TurnInput, TurnTool, Window,
+    Answer, Approval, CallAnswer, Desk, Effect, Prices, Spent, Step, Turn, TurnConfig, TurnInput, TurnTool, Window,
 };
 use crate::context::{CachedTokens, CountFunction, EstimatedTokens, MicroOptions, SelectOptions, TokenCounter};
 use crate::hook::{AgentIdentity, AgentKind};
 use crate::model::{FailureKind, ModelFailure, Scripted, ToolDescription};
+use crate::team::{MemberDesk, team_tools};
 use crate::tool::{self, DeclaredEffect, EffectOfArguments, ToolContext, ToolError, ToolErrorCode};
 
 /// What the turns of an agent have in common.
@@ -109,6 +111,7 @@ impl PyTurnConfig {
             }),
             checks_output,
             now: Instant::now,
+            desk: None,
         };
         Ok(PyTurnConfig {
             config: Arc::new(config),
@@ -123,6 +126,42 @@ impl PyTurnConfig {
         let cwd = cwd.unwrap_or_else(|| session.cwd().to_path_buf());
         PyTurnConfig {
             config: Arc::new(TurnConfig { session, cwd, ..TurnConfig::clone(&self.config) }),
+            chain: self.chain.as_ref().map(|chain| chain.clone_ref(py)),
+            script: self.script.clone(),
+        }
+    }
+
+    /// The same agent as a member of a team: under another name, with the team's tools behind its own, and with the
+    /// team's prompt before its own. The first is made from an agent, others from the first, whose tools they share.
+    #[pyo3(signature = (office, session, *, name, parent, prompt, cwd=None))]
+    fn for_teammate(
+        &self,
+        py: Python<'_>,
+        office: Bound<'_, PyOffice>,
+        session: Bound<'_, PySession>,
+        name: String,
+        parent: String,
+        prompt: String,
+        cwd: Option<PathBuf>,
+    ) -> Self {
+        let session = session.get().0.clone();
+        let cwd = cwd.unwrap_or_else(|| session.cwd().to_path_buf());
+        let tools = match &self.config.desk {
+            Some(_) => self.config.tools.clone(),
+            None => self.config.tools.iter().cloned().chain(team_tools()).collect(),
+        };
+        let desk: Arc<dyn Desk> = Arc::new(MemberDesk::new(office.get().0.clone(), name.clone()));
+        let config = TurnConfig {
+            agent: AgentIdentity { name, kind: AgentKind::Teammate, parent: Some(parent) },
+            system: prompt,
+            tools,
+            session,
+            cwd,
+            desk: Some(desk),
+            ..TurnConfig::clone(&self.config)
+        };
+        PyTurnConfig {
+            config: Arc::new(config),
             chain: self.chain.as_ref().map(|chain| chain.clone_ref(py)),
             script: self.script.clone(),
         }
@@ -153,6 +192,7 @@ impl PyTurnConfig {
         let input = TurnInput {
             text,
             sender,
+            extra: Map::new(),
             streamed: watched,
             hold_text,
             resumed,
@@ -160,8 +200,7 @@ impl PyTurnConfig {
             decisions,
             session_source: source,
         };
-        let turn = Turn::new(slf.get().config.clone(), input);
-        PyTurn { turn: Mutex::new(turn), config: slf.unbind(), cancel: Arc::default() }
+        PyTurn::begin(slf.unbind(), input)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -250,7 +289,20 @@ pub struct PyTurn {
     cancel: Arc<AtomicBool>,
 }
 
+impl PyTurnConfig {
+    /// What turns are made from.
+    pub fn shared(&self) -> Arc<TurnConfig> {
+        self.config.clone()
+    }
+}
+
 impl PyTurn {
+    /// A turn that has not begun.
+    pub fn begin(config: Py<PyTurnConfig>, input: TurnInput) -> Self {
+        let turn = Turn::new(config.get().config.clone(), input);
+        PyTurn { turn: Mutex::new(turn), config, cancel: Arc::default() }
+    }
+
     fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,6 +25,7 @@ mod run;
 mod server_model;
 mod session;
 mod shell;
+mod team;
 mod text;
 mod tool;
 mod watchdog;
@@ -77,6 +78,8 @@ mod _native {
     use super::session::PySession;
     #[pymodule_export]
     use super::shell::{PyAnalysis, PyCommandTable, PyReason, PySimpleCommand, py_analyze, reading_environment};
+    #[pymodule_export]
+    use super::team::{PyLife, PyOffice, folder_of};
     #[pymodule_export]
     use super::tool::{PyWorkspaceTool, is_failure, py_workspace_tools, render_tool_error, tool_error_codes};
 

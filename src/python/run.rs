@@ -358,6 +358,11 @@ impl PyRunEvent {
         }
     }
 
+    /// What it carries, as a dict.
+    fn _fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.fields(py)
+    }
+
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let fields = self.fields(py)?;
         fields.get_item(name)?.ok_or_else(|| {

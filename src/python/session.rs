@@ -110,6 +110,12 @@ impl PySession {
         self.0.open_turn()
     }
 
+    /// The turn that was under way when the process that wrote the session died.
+    #[getter]
+    fn interrupted_turn(&self) -> Option<&str> {
+        self.0.load_report().interrupted_turn.as_deref()
+    }
+
     /// What had to be repaired when it was opened: a dict with `bytes_removed`, `kept_as`, `line` and `reason`, or `None`.
     #[getter]
     fn repair<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {

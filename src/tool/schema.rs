@@ -50,7 +50,7 @@ impl fmt::Display for Problem {
 ///     "`pth`: is not a known argument; did you mean `path`?",
 /// ]);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ArgumentValidator {
     schema: Value,
     compiled: OnceLock<Result<Validator, String>>,

@@ -15,7 +15,7 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use self::disk::{Disk, Metadata, Opened};
 pub use self::error::SessionError;
@@ -263,6 +263,22 @@ impl Session {
     /// Those of [`append`](Session::append).
     pub fn call_started(&self, call_id: &str) -> Result<(), SessionError> {
         self.lock().record(self, Entry::CallStarted { call_id: call_id.to_owned(), at: self.clock.now() })
+    }
+
+    /// Writes an entry of somebody else's kind, which means nothing to the session.
+    ///
+    /// # Errors
+    /// Those of [`append`](Session::append).
+    pub fn note(&self, note: Map<String, Value>) -> Result<(), SessionError> {
+        let mut inner = self.lock();
+        inner.record(self, Entry::Other(note))?;
+        inner.state.notes.clear();
+        Ok(())
+    }
+
+    /// The entries of other kinds that were there when the session was opened, once, before any is written.
+    pub fn take_notes(&self) -> Vec<Map<String, Value>> {
+        std::mem::take(&mut self.lock().state.notes)
     }
 
     /// The calls that wait for a person's decision, in the order in which they were asked about.

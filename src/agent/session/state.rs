@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde_json::{Map, Value};
+
 use crate::agent::transcript::{Awaited, Entry};
 use crate::message::History;
 
@@ -20,6 +22,8 @@ pub(super) struct State {
     pub(super) awaiting: Vec<Awaited>,
     /// What is sent in the place of the first messages, and of how many.
     pub(super) compacted: Option<(usize, History)>,
+    /// Entries of others, until they are taken.
+    pub(super) notes: Vec<Map<String, Value>>,
     /// The highest number in an id of the form `m<number>`.
     last_message: u64,
     /// The same for `t<number>`.
@@ -66,7 +70,8 @@ impl State {
                 self.compacted = None;
                 self.awaiting.clear();
             }
-            Entry::Session(_) | Entry::Other(_) => {}
+            Entry::Session(_) => {}
+            Entry::Other(note) => self.notes.push(note),
         }
     }
 

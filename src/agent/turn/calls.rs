@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::desk::Doing;
 use super::flow::{Run, calls_json};
 use super::machine::{Answer, Approval, CallAnswer, CallToRun, Effect};
 use super::permission::{Permission, Question};
@@ -35,7 +36,7 @@ pub(super) enum State {
     Told,
 }
 
-fn failure(error: ToolError, cause: &'static str) -> State {
+pub(super) fn failure(error: ToolError, cause: &'static str) -> State {
     State::Failure { error, cause, elapsed: Duration::ZERO, ran: false }
 }
 
@@ -62,6 +63,10 @@ impl Batch {
         self.message
     }
 
+    pub(super) fn calls(&self) -> &[ToolCall] {
+        &self.message.tool_calls
+    }
+
     pub(super) fn call(&self, index: usize) -> &ToolCall {
         &self.message.tool_calls[index]
     }
@@ -76,8 +81,12 @@ impl Run {
         {
             self.end_if_stopped(&outcome)?;
         }
+        self.hold(batch);
         let mut reached = None;
         for index in 0..batch.states.len() {
+            if !matches!(batch.states[index], State::Open) {
+                continue; // It is held.
+            }
             if let Err(limit) = self.counters.begin_call(batch.call(index)) {
                 reached = Some(limit);
                 break;
@@ -326,6 +335,7 @@ impl Run {
 
     /// Runs the calls that may run. Returns whether the run was cancelled meanwhile.
     async fn execute(&mut self, batch: &mut Batch) -> Result<bool, Ending> {
+        self.run_at_desk(batch).await?;
         let mut positions = Vec::new();
         let mut calls = Vec::new();
         for (index, state) in batch.states.iter().enumerate() {
@@ -342,6 +352,7 @@ impl Run {
         if calls.is_empty() {
             return Ok(false);
         }
+        self.doing(|| Doing::Working(calls.iter().map(|call| call.call.name.clone()).collect()));
         let (answers, cancelled) = match self.port.perform(Effect::Calls(calls)).await {
             Answer::Calls { answers, cancelled } => (answers, cancelled),
             _ => (Vec::new(), true),
@@ -445,7 +456,7 @@ impl Run {
     }
 }
 
-fn settled(answer: CallAnswer) -> State {
+pub(super) fn settled(answer: CallAnswer) -> State {
     let CallAnswer { result, elapsed, ran } = answer;
     match result {
         Ok(value) => State::Value { value, elapsed, ran },

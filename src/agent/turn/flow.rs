@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::calls::Batch;
+use super::desk::Doing;
 use super::machine::{Answer, Effect, Port};
 use super::window::{Shortened, replaced_messages};
 use super::{CallRecord, Ending, HistoryPayload, RunEvent, TurnConfig, TurnInput, TurnResult};
@@ -124,6 +125,7 @@ impl Run {
             self.decide(decisions).await?;
         }
         loop {
+            self.take_mail()?;
             self.check_limits().await?;
             let reply = self.request().await?;
             if self.answer(reply).await? {
@@ -156,7 +158,11 @@ impl Run {
         }
         let mut message = Message::user(content);
         message.sender = input.sender;
+        message.extra = input.extra;
         self.append(message)?;
+        if let Some(desk) = &self.config.desk {
+            desk.stored();
+        }
         let text = Payload::from(text.as_str());
         self.notify(Event::PostSendMessage, |run| {
             vec![(Field::UserInput, text.clone()), (Field::Messages, run.history_payload())]
@@ -188,7 +194,8 @@ impl Run {
     async fn check_limits(&mut self) -> Result<(), Ending> {
         let elapsed = (self.config.now)().saturating_duration_since(self.began);
         let checked = self.counters.check_time(elapsed).and_then(|()| self.counters.check_spending());
-        match checked.and_then(|()| self.counters.begin_round().map(drop)) {
+        let team = || self.config.desk.as_ref().and_then(|desk| desk.limit()).map_or(Ok(()), Err);
+        match checked.and_then(|()| team()).and_then(|()| self.counters.begin_round().map(drop)) {
             Ok(()) => Ok(()),
             Err(reached) => Err(self.limit(reached).await),
         }
@@ -264,6 +271,10 @@ impl Run {
         }
         self.told = false;
         let request = Arc::new(request);
+        if let Some(desk) = &self.config.desk {
+            desk.round(&request);
+            desk.doing(Doing::Thinking);
+        }
         let mut effect = Effect::Model { request: request.clone(), streamed: self.streamed };
         let answer = loop {
             match self.port.perform(effect).await {
@@ -277,7 +288,11 @@ impl Run {
         match answer {
             Ok(reply) => {
                 self.learn(&request, reply.usage);
-                self.counters.add_usage(reply.usage, self.config.prices.cost(reply.usage));
+                let cost = self.config.prices.cost(reply.usage);
+                self.counters.add_usage(reply.usage, cost);
+                if let Some(desk) = &self.config.desk {
+                    desk.spent(reply.usage, cost, reply.tool_calls.len());
+                }
                 Ok(reply)
             }
             Err(failure) => {
@@ -314,6 +329,8 @@ impl Run {
                 }
                 StreamEvent::Retry { attempt, failure, wait } => {
                     self.retries += 1;
+                    let (delay, error) = (wait, failure.to_string());
+                    self.doing(|| Doing::Retrying { attempt, delay, error });
                     self.port.emit(|| RunEvent::Retry { attempt, failure, wait });
                 }
             }
@@ -381,7 +398,7 @@ impl Run {
             };
         }
         match self.run_batch(&mut batch).await {
-            Ok(()) => Ok(false),
+            Ok(()) => Ok(self.is_over()),
             // What waits for a decision is left as it is.
             Err(ending @ Ending::Awaiting { .. }) => Err(ending),
             Err(ending) => {

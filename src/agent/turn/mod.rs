@@ -1,9 +1,10 @@
 //! One turn of an agent: from what the user says to the model's last word.
 //!
 //! [`machine`] runs the rules without I/O; [`flow`] is the rules from the message to the end; [`calls`] is what happens
-//! to the tool calls of one reply; [`permission`] is what happens when somebody asks.
+//! to the tool calls of one reply; [`permission`] is what happens when somebody asks; [`desk`] is what a team adds.
 
 mod calls;
+mod desk;
 mod flow;
 mod history;
 mod machine;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
+pub use self::desk::{Desk, DeskAnswer, Doing, Letter};
 pub use self::history::HistoryPayload;
 pub use self::machine::{Answer, Approval, ApprovalRequest, CallAnswer, CallToRun, Effect, Spent, Step, Turn};
 pub use self::price::Prices;
@@ -37,7 +39,7 @@ use crate::tool::{ArgumentValidator, DeclaredEffect};
 pub use crate::model::context_message;
 
 /// A tool as a turn sees it: how it is described and checked, not how it is run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TurnTool {
     /// What the model is told.
     pub description: ToolDescription,
@@ -97,6 +99,8 @@ pub struct TurnConfig {
     pub checks_output: bool,
     /// What the clock says; a simulation brings its own.
     pub now: fn() -> Instant,
+    /// What stands between the agent and its team, if it is in one.
+    pub desk: Option<Arc<dyn Desk>>,
 }
 
 impl TurnConfig {
@@ -128,6 +132,8 @@ pub struct TurnInput {
     pub text: String,
     /// Who says it, if it is somebody else than the user.
     pub sender: Option<String>,
+    /// What else is kept with the message.
+    pub extra: Map<String, Value>,
     /// Whether somebody watches the reply come in.
     pub streamed: bool,
     /// Whether text is told only when hooks have seen the whole reply.
@@ -196,7 +202,8 @@ pub struct CallRecord {
     pub result: String,
     /// Whether it failed, was refused or was not run.
     pub is_error: bool,
-    /// Why it failed: `exception`, `error_result`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`.
+    /// Why it failed: `exception`, `error_result`, `timeout`, `invalid_arguments`, `unknown_tool`, `denied`, `cancelled`, `not_run`,
+    /// `held`.
     pub cause: Option<&'static str>,
     /// How long the tool took; zero if it was not run.
     pub elapsed: Duration,

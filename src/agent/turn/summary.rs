@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::desk::Doing;
 use super::flow::{Run, adjust};
 use super::history::HistoryPayload;
 use super::window::{Shortened, Window, replaced_messages};
@@ -58,6 +59,7 @@ impl Run {
             }
             plan.protect(outcome.additional_context.iter().map(|item| item.text.clone()));
         }
+        self.doing(|| Doing::Compacting);
         let mut summaries = Vec::with_capacity(plan.prompts.len());
         for prompt in &plan.prompts {
             let summary = self.ask_for_summary(prompt).await?;

@@ -24,6 +24,10 @@ impl Run {
         let call = batch.call(index).clone();
         match state {
             State::Value { value, elapsed, ran } => self.tell_value(call, value, elapsed, ran).await,
+            // It was not judged and not run: there is nothing for hooks to see.
+            State::Failure { error, cause: "held", elapsed, ran } => {
+                self.record(&call, error.detail, Some("held"), elapsed, ran)
+            }
             State::Failure { error, cause, elapsed, ran } => {
                 self.tell_failure(call, error, cause, None, elapsed, ran).await
             }

@@ -41,6 +41,7 @@ fn config(chain: HookChain) -> TurnConfig {
         window: None,
         checks_output: false,
         now: Instant::now,
+        desk: None,
     }
 }
 

@@ -1,0 +1,633 @@
+//! The one owner of what a team shares.
+//!
+//! Everything here is quick and calls nobody: whoever is to be woken is woken when the lock is free.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::address::{LEAD, check_name};
+use super::bus::{Bus, LocalBus, Mail};
+use super::envelope::{Envelope, EnvelopeKind};
+use super::error::TeamError;
+use super::journal::{Journal, JournalEntry, Memory};
+use super::member::{Member, NewMember, Totals};
+use super::progress::Progress;
+use super::questions::Questions;
+use super::render;
+use super::status::{Ended, Outcome, Status};
+use super::task::{Task, TaskList, TaskState};
+use crate::agent::{Clock, LimitKind, LimitReached, SystemClock};
+use crate::message::Usage;
+use crate::model::Request;
+use crate::suggest::did_you_mean;
+
+/// The limits of a whole team. `None` means that there is no such limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TeamLimits {
+    /// How many teammates there can be, those that have ended included.
+    pub max_teammates: usize,
+    /// How many starters may stand between a teammate and the lead.
+    pub max_depth: usize,
+    /// Requests to models, of all together.
+    pub max_rounds: Option<u64>,
+    /// Tokens of all together, input and output.
+    pub max_tokens: Option<u64>,
+    /// Money of all together, in the unit of the price table.
+    pub max_cost: Option<f64>,
+}
+
+impl Default for TeamLimits {
+    /// 20,000 teammates, three deep; nothing else is limited.
+    fn default() -> Self {
+        TeamLimits { max_teammates: 20_000, max_depth: 3, max_rounds: None, max_tokens: None, max_cost: None }
+    }
+}
+
+/// What an office is made with.
+#[derive(Clone)]
+pub struct OfficeOptions {
+    /// The team's limits.
+    pub limits: TeamLimits,
+    /// Where mail goes.
+    pub bus: Arc<dyn Bus>,
+    /// Where what happens is written.
+    pub journal: Arc<dyn Journal>,
+    /// What the time is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for OfficeOptions {
+    /// One process, nothing written, the system's clock.
+    fn default() -> Self {
+        OfficeOptions {
+            limits: TeamLimits::default(),
+            bus: Arc::new(LocalBus::default()),
+            journal: Arc::new(Memory),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// Something that happened in a team.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TeamEvent {
+    /// Counts up.
+    pub sequence: u64,
+    /// `joined`, `status`, `mail`, `held`, `task`, `idle`, `ended` or `back`.
+    pub kind: &'static str,
+    /// To whom.
+    pub teammate: String,
+    /// What.
+    pub data: Value,
+}
+
+/// What became of a letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The letter.
+    pub envelope: Arc<Envelope>,
+    /// Whom it addresses, by name.
+    pub addressed: Vec<String>,
+    /// Whether it had been sent before; nothing happened this time.
+    pub duplicate: bool,
+}
+
+/// A teammate as others see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberView {
+    /// Who, what for, by whom, with what limits.
+    pub new: NewMember,
+    /// What it does.
+    pub status: Status,
+    /// Counts up with each change of the status: an older number never replaces a newer one.
+    pub sequence: u64,
+    /// How it ended.
+    pub ended: Option<Ended>,
+    /// What it used.
+    pub totals: Totals,
+    /// How many letters lie in its mailbox, and how many of them are addressed to it.
+    pub mail: (usize, usize),
+    /// Its last words.
+    pub text: String,
+    /// The summary that it gave.
+    pub summary: Option<String>,
+    /// Whose answers it waits for.
+    pub asked: Vec<String>,
+    /// Who waits for its answers.
+    pub owes: Vec<String>,
+    /// The tasks that it works on.
+    pub tasks: Vec<String>,
+}
+
+/// The one owner of what a team shares.
+pub struct Office {
+    pub(super) state: Mutex<State>,
+    pub(super) bus: Arc<dyn Bus>,
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: TeamLimits,
+}
+
+pub(super) struct State {
+    pub(super) members: Vec<Member>,
+    pub(super) index: HashMap<String, usize>,
+    pub(super) lead: Arc<dyn Mail>,
+    /// How many letters the lead got, and how many of them it has read.
+    pub(super) lead_letters: usize,
+    pub(super) lead_read: usize,
+    pub(super) tasks: TaskList,
+    pub(super) questions: Questions,
+    pub(super) progress: Progress,
+    pub(super) letters: u64,
+    /// Ids that senders gave themselves.
+    pub(super) given_ids: HashMap<String, Receipt>,
+    pub(super) totals: Totals,
+    pub(super) notes: HashMap<(String, String), Value>,
+    events: VecDeque<TeamEvent>,
+    sequence: u64,
+    watched: bool,
+    /// Members that came back and have no driver yet.
+    revived: Vec<String>,
+    listener: Option<Waker>,
+    wants_listener: bool,
+    pub(super) closed: bool,
+}
+
+impl State {
+    pub(super) fn member(&self, name: &str) -> Option<&Member> {
+        self.index.get(name).map(|index| &self.members[*index])
+    }
+
+    pub(super) fn member_mut(&mut self, name: &str) -> Option<&mut Member> {
+        self.index.get(name).map(|index| &mut self.members[*index])
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.members.iter().map(Member::name)
+    }
+
+    pub(super) fn unknown(&self, name: &str) -> TeamError {
+        let known: Vec<String> = self.names().chain([LEAD]).map(str::to_owned).collect();
+        let suggestion = did_you_mean(name, known.iter().map(String::as_str)).map(str::to_owned);
+        TeamError::UnknownRecipient { name: name.to_owned(), known, suggestion }
+    }
+
+    pub(super) fn emit(&mut self, kind: &'static str, teammate: &str, data: impl FnOnce() -> Value) {
+        self.sequence += 1;
+        if self.watched {
+            let event = TeamEvent { sequence: self.sequence, kind, teammate: teammate.to_owned(), data: data() };
+            self.events.push_back(event);
+            self.wants_listener = true;
+        }
+    }
+
+    fn revive(&mut self, name: &str) {
+        self.revived.push(name.to_owned());
+        self.wants_listener = true;
+    }
+
+    /// A letter of the team itself.
+    pub(super) fn notice(&mut self, about: &str, text: String, clock: &dyn Clock) -> Arc<Envelope> {
+        self.letters += 1;
+        Arc::new(Envelope {
+            id: format!("e{}", self.letters),
+            sender: about.to_owned(),
+            recipients: vec![LEAD.to_owned()],
+            text,
+            mention: false,
+            reply_to: None,
+            sent_at: clock.now(),
+            private: false,
+            expects_reply: false,
+            kind: EnvelopeKind::Notice,
+        })
+    }
+}
+
+impl Office {
+    /// An office with nobody in it.
+    pub fn new(options: OfficeOptions) -> Self {
+        let OfficeOptions { limits, bus, journal, clock } = options;
+        let state = State {
+            members: Vec::new(),
+            index: HashMap::new(),
+            lead: bus.mailbox(LEAD),
+            lead_letters: 0,
+            lead_read: 0,
+            tasks: TaskList::default(),
+            questions: Questions::default(),
+            progress: Progress::default(),
+            letters: 0,
+            given_ids: HashMap::new(),
+            totals: Totals::default(),
+            notes: HashMap::new(),
+            events: VecDeque::new(),
+            sequence: 0,
+            watched: false,
+            revived: Vec::new(),
+            listener: None,
+            wants_listener: false,
+            closed: false,
+        };
+        Office { state: Mutex::new(state), bus, journal, clock, limits }
+    }
+
+    /// Reads or changes the state; whoever listens is woken afterwards.
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state: MutexGuard<'_, State> = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut state);
+        let listener = if state.wants_listener { state.listener.take() } else { None };
+        if listener.is_some() {
+            state.wants_listener = false;
+        }
+        drop(state);
+        if let Some(listener) = listener {
+            listener.wake();
+        }
+        result
+    }
+
+    /// Somebody comes. Others hear of it with their next mail.
+    ///
+    /// # Errors
+    /// A name that cannot be or is taken, a full team, a starter that may not, a journal that cannot be written.
+    pub fn join(&self, new: NewMember) -> Result<(), TeamError> {
+        check_name(&new.name)?;
+        self.with(|state| {
+            if state.closed {
+                return Err(TeamError::Closed);
+            }
+            if state.index.contains_key(&new.name) {
+                return Err(TeamError::NameTaken { name: new.name.clone() });
+            }
+            if state.members.len() >= self.limits.max_teammates {
+                return Err(TeamError::Full { allowed: self.limits.max_teammates });
+            }
+            let refuse = |why: String| Err(TeamError::MayNotSpawn { name: new.parent.clone(), why });
+            match state.member(&new.parent) {
+                Some(parent) if !parent.new.may_spawn => return refuse("it was not allowed to".into()),
+                Some(parent) if parent.depth + 1 > self.limits.max_depth => {
+                    return refuse(format!("the team is {} deep, as deep as it may be (max_depth)", parent.depth));
+                }
+                None if new.parent != LEAD => return Err(state.unknown(&new.parent)),
+                _ => {}
+            }
+            self.journal.write(&JournalEntry::TeamMember { member: new.clone() })?;
+            self.take_in(state, new);
+            Ok(())
+        })
+    }
+
+    pub(super) fn take_in(&self, state: &mut State, new: NewMember) {
+        let depth = state.member(&new.parent).map_or(0, |parent| parent.depth) + 1;
+        let role = if new.role.is_empty() { String::new() } else { format!(": {}", new.role) };
+        let notice = state.notice(&new.name, format!("{} has joined the team{role}", new.name), &*self.clock);
+        for member in &state.members {
+            member.mail.put(notice.clone(), false);
+        }
+        state.emit("joined", &new.name, || json!({"role": new.role, "parent": new.parent}));
+        let mail = self.bus.mailbox(&new.name);
+        state.index.insert(new.name.clone(), state.members.len());
+        state.members.push(Member::new(new, depth, mail));
+    }
+
+    /// A teammate's prompt: who it is, who was there when it came. It stays the same.
+    pub fn introduction(&self, name: &str) -> String {
+        self.with(|state| {
+            let count = state.index.get(name).map_or(0, |index| index + 1);
+            let members = state.members[..count].iter().map(|member| (member.name(), member.new.role.as_str()));
+            render::roster(name, LEAD, members)
+        })
+    }
+
+    /// What a teammate does. An older number of `sequence` than the present one changes nothing.
+    pub fn set_status(&self, name: &str, status: Status) {
+        self.with(|state| {
+            let Some(member) = state.member_mut(name).filter(|member| member.status != status) else { return };
+            member.status = status.clone();
+            member.sequence += 1;
+            let sequence = member.sequence;
+            state.emit("status", name, || {
+                let mut data = status.to_json();
+                data["number"] = json!(sequence);
+                data
+            });
+        });
+    }
+
+    /// The mailbox of a teammate, or of the lead.
+    pub fn mailbox(&self, name: &str) -> Option<Arc<dyn Mail>> {
+        self.with(|state| {
+            if name == LEAD { Some(state.lead.clone()) } else { state.member(name).map(|member| member.mail.clone()) }
+        })
+    }
+
+    /// Counts a request and remembers it as it is sent.
+    pub fn round(&self, name: &str, request: &Arc<Request>) {
+        self.with(|state| {
+            state.totals.rounds += 1;
+            if let Some(member) = state.member_mut(name) {
+                member.totals.rounds += 1;
+                member.snapshot = Some(request.clone());
+            }
+        });
+    }
+
+    /// Counts what a reply used.
+    pub fn spent(&self, name: &str, usage: Usage, cost: f64, calls: u64) {
+        self.with(|state| {
+            let spent = Totals { rounds: 0, calls, usage, cost };
+            state.totals.add(&spent);
+            if let Some(member) = state.member_mut(name) {
+                member.totals.add(&spent);
+                let (name, totals) = (member.new.name.clone(), member.totals);
+                let note = serde_json::to_value(totals).unwrap_or_default();
+                // What was used is told as far as it can be; a journal that fails shows with the next letter.
+                drop(self.journal.write(&JournalEntry::TeamNote { name, about: "totals".into(), note }));
+            }
+        });
+    }
+
+    /// The limit that a teammate has reached, its own or the team's.
+    pub fn limit_reached(&self, name: &str) -> Option<LimitReached> {
+        self.with(|state| {
+            let member = state.member(name)?;
+            let (own, limits) = (&member.totals, &member.new.limits);
+            let (all, team) = (&state.totals, &self.limits);
+            let count = |kind, used: u64, allowed: Option<u64>, what: String| {
+                let allowed = allowed.filter(|allowed| used >= *allowed)?;
+                Some(LimitReached::new(kind, used, allowed, format!("{what}: {used} of {allowed}")))
+            };
+            let money = |used: f64, allowed: Option<f64>, what: String| {
+                let allowed = allowed.filter(|allowed| used >= *allowed)?;
+                LimitReached::of_cost(used, allowed, format!("{what}: {used} of {allowed}"))
+            };
+            count(LimitKind::Rounds, own.rounds, Some(limits.max_rounds), format!("the rounds of {name} are used"))
+                .or_else(|| {
+                    let used = own.usage.total_tokens();
+                    count(LimitKind::Tokens, used, limits.max_tokens, format!("the tokens of {name} are used"))
+                })
+                .or_else(|| money(own.cost, limits.max_cost, format!("the money of {name} is used")))
+                .or_else(|| count(LimitKind::Rounds, all.rounds, team.max_rounds, "the team's rounds are used".into()))
+                .or_else(|| {
+                    let used = all.usage.total_tokens();
+                    count(LimitKind::Tokens, used, team.max_tokens, "the team's tokens are used".into())
+                })
+                .or_else(|| money(all.cost, team.max_cost, "the team's money is used".into()))
+        })
+    }
+
+    /// A teammate ends. False if it does not, because mail for it came in the meantime and it would come back anyway.
+    pub fn end(&self, name: &str, ended: Ended, text: &str) -> bool {
+        self.with(|state| {
+            let Some(member) = state.member_mut(name) else { return true };
+            if ended.outcome.comes_back() && !member.stopping && member.mail.addressed() > 0 {
+                (member.is_done, member.ignores) = (false, None);
+                return false;
+            }
+            let entry =
+                JournalEntry::TeamEnded { name: name.to_owned(), ended: ended.clone(), rounds: member.totals.rounds };
+            // Nothing keeps somebody from ending: without this line a later process takes it for interrupted.
+            drop(self.journal.write(&entry));
+            member.text = text.to_owned();
+            self.let_go(state, name, ended, true);
+            true
+        })
+    }
+
+    /// `live`: it happens now, and was not read from the journal.
+    pub(super) fn let_go(&self, state: &mut State, name: &str, ended: Ended, live: bool) {
+        let Some(member) = state.member_mut(name) else { return };
+        member.status = ended.status();
+        member.sequence += 1;
+        if ended.outcome == Outcome::Done {
+            member.summary.clone_from(&ended.reason);
+        }
+        member.ended = Some(ended.clone());
+        let why = ended.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let notice = state.notice(name, format!("{name} has ended ({}){why}", ended.outcome), &*self.clock);
+        state.lead_letters += 1;
+        state.lead.put(notice.clone(), true);
+        for other in state.members.iter().filter(|member| member.name() != name) {
+            other.mail.put(notice.clone(), false);
+        }
+        state.questions.drop_of(name);
+        let released = if live { state.tasks.release(name) } else { Vec::new() };
+        for task in &released {
+            drop(self.journal.write(&JournalEntry::TeamTask { task: task.clone() }));
+            state.emit("task", name, || json!(task));
+        }
+        let released: Vec<_> = released.into_iter().map(|task| task.id).collect();
+        state.emit("ended", name, || json!({"outcome": ended.outcome, "reason": ended.reason, "released": released}));
+    }
+
+    /// After letters were put into mailboxes: whoever had ended and comes back is given to the driver.
+    pub(super) fn bring_back(&self, names: &[String]) {
+        self.with(|state| {
+            for name in names {
+                let Some(member) = state.member_mut(name) else { continue };
+                let back = member.ended.as_ref().is_some_and(|ended| ended.outcome.comes_back());
+                if !back || member.mail.addressed() == 0 || state.closed {
+                    continue;
+                }
+                if self.journal.write(&JournalEntry::TeamBack { name: name.clone() }).is_ok() {
+                    Self::come_back(state, name);
+                    state.revive(name);
+                }
+            }
+        });
+    }
+
+    pub(super) fn come_back(state: &mut State, name: &str) {
+        let Some(member) = state.member_mut(name) else { return };
+        (member.ended, member.is_done, member.ignores, member.stopping) = (None, false, None, false);
+        member.status = Status::Initializing;
+        member.sequence += 1;
+        state.emit("back", name, || json!({}));
+    }
+
+    /// Asks a teammate to end. Returns whether it was there to be asked.
+    pub fn stop(&self, name: &str) -> bool {
+        let mail = self.with(|state| {
+            let member = state.member_mut(name).filter(|member| member.ended.is_none())?;
+            member.stopping = true;
+            Some(member.mail.clone())
+        });
+        if let Some(mail) = &mail {
+            mail.ring();
+        }
+        mail.is_some()
+    }
+
+    /// No more letters and no more members.
+    pub fn close(&self) {
+        self.with(|state| state.closed = true);
+    }
+
+    /// Notes something about a member, such as where it works, so that it is there after a restart.
+    ///
+    /// # Errors
+    /// [`Journal`](TeamError::Journal).
+    pub fn note(&self, name: &str, about: &str, note: Value) -> Result<(), TeamError> {
+        self.with(|state| {
+            let entry = JournalEntry::TeamNote { name: name.to_owned(), about: about.to_owned(), note: note.clone() };
+            self.journal.write(&entry)?;
+            state.notes.insert((name.to_owned(), about.to_owned()), note);
+            Ok(())
+        })
+    }
+
+    /// What was noted.
+    pub fn noted(&self, name: &str, about: &str) -> Option<Value> {
+        self.with(|state| state.notes.get(&(name.to_owned(), about.to_owned())).cloned())
+    }
+
+    /// Everybody, in the order in which they came.
+    pub fn members(&self) -> Vec<MemberView> {
+        self.with(|state| state.members.iter().map(|member| view(state, member)).collect())
+    }
+
+    /// One of them.
+    pub fn member(&self, name: &str) -> Option<MemberView> {
+        self.with(|state| state.member(name).map(|member| view(state, member)))
+    }
+
+    /// The last request of a teammate as it was really sent; shared, not copied.
+    pub fn snapshot(&self, name: &str) -> Option<Arc<Request>> {
+        self.with(|state| state.member(name)?.snapshot.clone())
+    }
+
+    /// What all together used.
+    pub fn totals(&self) -> Totals {
+        self.with(|state| state.totals)
+    }
+
+    /// Whether nobody does anything, and nobody has mail that would wake it.
+    pub fn is_quiet(&self) -> bool {
+        self.with(|state| {
+            state.revived.is_empty()
+                && state
+                    .members
+                    .iter()
+                    .all(|member| member.status.is_quiet() && (member.ended.is_some() || member.mail.addressed() == 0))
+        })
+    }
+
+    /// Whether everybody has ended.
+    pub fn has_ended(&self) -> bool {
+        self.with(|state| state.revived.is_empty() && state.members.iter().all(|member| member.ended.is_some()))
+    }
+
+    /// What has happened since the last time this was asked, and who came back and needs a driver. The waker is called
+    /// once there is more. Events are kept only while somebody watches.
+    pub fn news(&self, waker: &Waker) -> (Vec<TeamEvent>, Vec<String>) {
+        self.with(|state| {
+            let news: (Vec<_>, _) = (state.events.drain(..).collect(), std::mem::take(&mut state.revived));
+            state.wants_listener = false;
+            state.listener = Some(waker.clone());
+            news
+        })
+    }
+
+    /// Whether events are kept for [`news`](Office::news).
+    pub fn watch(&self, watched: bool) {
+        self.with(|state| state.watched = watched);
+    }
+
+    /// All tasks.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.with(|state| state.tasks.all().to_vec())
+    }
+
+    /// A new task.
+    ///
+    /// # Errors
+    /// As [`TaskList::add`], and a journal that cannot be written.
+    pub fn add_task(&self, by: &str, title: &str, detail: &str, depends_on: &[String]) -> Result<Task, TeamError> {
+        self.change_tasks(by, |tasks| tasks.add(by, title, detail, depends_on))
+    }
+
+    /// Somebody takes a task.
+    ///
+    /// # Errors
+    /// As [`TaskList::claim`], and a journal that cannot be written.
+    pub fn claim_task(&self, by: &str, id: &str) -> Result<Task, TeamError> {
+        self.change_tasks(by, |tasks| tasks.claim(by, id))
+    }
+
+    /// Somebody changes a task.
+    ///
+    /// # Errors
+    /// As [`TaskList::update`], [`NoProgress`](TeamError::NoProgress), and a journal that cannot be written.
+    pub fn update_task(
+        &self,
+        by: &str,
+        id: &str,
+        state: Option<TaskState>,
+        note: Option<&str>,
+    ) -> Result<Task, TeamError> {
+        self.change_tasks(by, |tasks| tasks.update(by, id, state, note))
+    }
+
+    fn change_tasks(
+        &self,
+        by: &str,
+        change: impl FnOnce(&mut TaskList) -> Result<Task, TeamError>,
+    ) -> Result<Task, TeamError> {
+        self.with(|state| {
+            let mut tasks = state.tasks.clone();
+            let task = change(&mut tasks)?;
+            if state.tasks.all().contains(&task) {
+                return Ok(task); // Nothing is different.
+            }
+            let now = [by, task.state.as_str(), task.note.as_deref().unwrap_or_default()];
+            if by != LEAD && !state.progress.note(format!("task {}", task.id), super::progress::fingerprint(&now)) {
+                let what = format!("task {} goes to and fro ({}, {})", task.id, by, task.state.as_str());
+                return Err(TeamError::NoProgress { what });
+            }
+            self.journal.write(&JournalEntry::TeamTask { task: task.clone() })?;
+            state.tasks = tasks;
+            state.emit("task", by, || json!(task));
+            Ok(task)
+        })
+    }
+}
+
+fn view(state: &State, member: &Member) -> MemberView {
+    MemberView {
+        new: member.new.clone(),
+        status: member.status.clone(),
+        sequence: member.sequence,
+        ended: member.ended.clone(),
+        totals: member.totals,
+        mail: (member.mail.len(), member.mail.addressed()),
+        text: member.text.clone(),
+        summary: member.summary.clone(),
+        asked: state.questions.asked_by(member.name()),
+        owes: state.questions.owed_by(member.name()).map(|question| question.from.clone()).collect(),
+        tasks: state.tasks.owned_by(member.name()).map(|task| task.id.clone()).collect(),
+    }
+}
+
+/// Everything that a letter needs to be delivered, once the lock is free.
+pub(super) struct Delivery {
+    pub(super) envelope: Arc<Envelope>,
+    pub(super) addressed: Vec<Arc<dyn Mail>>,
+    pub(super) overheard: Vec<Arc<dyn Mail>>,
+}
+
+impl Delivery {
+    pub(super) fn deliver(self) {
+        for mail in &self.overheard {
+            mail.put(self.envelope.clone(), false);
+        }
+        for mail in &self.addressed {
+            mail.put(self.envelope.clone(), true);
+        }
+    }
+}
