@@ -113,9 +113,8 @@ class Team:
                 "a team's approver answers while the team runs: Deferred() is for an agent that is resumed later; "
                 "give a function, or none, and such calls are denied"
             )
-        if team_cost is not None or max_cost is not None:
-            if not agent.get("prices"):
-                raise ValueError("max_cost and team_cost need prices=, such as prices={'input': 2.0, 'output': 8.0}")
+        if (team_cost is not None or max_cost is not None) and not agent.get("prices"):
+            raise ValueError("max_cost and team_cost need prices=, such as prices={'input': 2.0, 'output': 8.0}")
         self.name = name
         self.hooks = hooks
         self._model, self._tools, self._system = model, tuple(tools), system
@@ -225,7 +224,7 @@ class Team:
         tools = None if tools is None else tuple(tools)
         own = {key: value for key, value in (limits or {}).items() if value is not None}
         starter = "lead" if parent is None else parent.name
-        if parent is not None and model is None:
+        if parent is not None and model is None and self._model is None:
             model = parent.profile.agent.model
         made = {
             "system": system,
@@ -543,11 +542,13 @@ class Team:
             mate.cancel()
 
     def close(self) -> None:
-        """Ends everybody and gives the folder free. Closing twice is fine."""
+        """Ends everything that goes on and gives the folder free. Closing twice is fine.
+
+        A team in a folder is put down and not ended: `resume` takes up everybody where they were.
+        """
         if self._closed:
             return
-        self._closed = True
-        self.cancel()
+        self._put_down()
         here = _running_loop()
         if here is not self._loop:
             end = time.monotonic() + _CLOSING
@@ -559,11 +560,16 @@ class Team:
         """The same on the running event loop, which goes on meanwhile."""
         if self._closed:
             return
-        self._closed = True
-        self.cancel()
+        self._put_down()
         with contextlib.suppress(TimeoutError):
             await self.join(until="ended", timeout=_CLOSING)
         self._finish()
+
+    def _put_down(self) -> None:
+        self._closed = True
+        if self._journal is not None:
+            self._office.suspend()
+        self.cancel()
 
     def _finish(self) -> None:
         self._office.close()
@@ -650,26 +656,30 @@ class Team:
             own = tuple(tools[name]) if name in tools else None
             mate = Teammate(self, name, self._profile(models.get(name), own, made["disabled_hooks"], tree), made, tree)
             self._mates[name] = mate
-            interrupted = self._interrupted(mate)
+            interrupted = _unfinished(mate.session)
             if self._office.delivered(name, mate.session):
                 ready.append((mate, interrupted))
         for mate, interrupted in ready:
             mate._begin(interrupted)
-
-    def _interrupted(self, mate: Teammate) -> bool:
-        """Whether a turn was under way that can go on: something stands at the end that the model has not answered."""
-        session = mate.session
-        messages = session.messages
-        if session.interrupted_turn is None or not messages:
-            return False
-        last = messages[-1]
-        return last.role != "assistant" or bool(last.tool_calls)
 
     def __repr__(self) -> str:
         return repr(self.board()).replace("TeamBoard", "Team", 1)
 
     def _repr_html_(self) -> str:
         return self.board()._repr_html_()
+
+
+def _unfinished(session: Session) -> bool:
+    """Whether something stands at the end of a conversation that its model has not answered: its turn goes on."""
+    messages = session.messages
+    if not messages or (messages[-1].role == "assistant" and not messages[-1].tool_calls):
+        return False
+    if messages[-1].role != "tool":
+        return True
+    calls = next((message.tool_calls for message in reversed(messages) if message.tool_calls), [])
+    worked = {message.tool_call_id for message in messages[-len(calls) :] if not message.is_error}
+    # These end a turn without a word of the model.
+    return not any(call.name in ("ignore_message", "work_done") and call.id in worked for call in calls)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

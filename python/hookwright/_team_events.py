@@ -145,7 +145,7 @@ class TeamEvents:
                 raise StopAsyncIteration
             loop = asyncio.get_running_loop()
             future: asyncio.Future[None] = loop.create_future()
-            self._wake = lambda loop=loop, future=future: call_soon(loop, _complete, future)  # type: ignore[misc]
+            self._wake = lambda loop=loop, future=future: call_soon(loop, _complete, future)
             # What came between the look and this line has found nobody to wake.
             if self._waiting or self._closed:
                 self._wake = None

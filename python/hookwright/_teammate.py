@@ -67,8 +67,24 @@ class Teammate:
     __module__ = "hookwright"
 
     __slots__ = (
-        "_config", "_context", "_error", "_in_hooks", "_life", "_parked", "_running", "_session", "_source", "_task", "_timer",
-        "_waker", "agent_options", "name", "profile", "team", "worktree", "__weakref__",
+        "__weakref__",
+        "_config",
+        "_context",
+        "_error",
+        "_in_hooks",
+        "_life",
+        "_parked",
+        "_running",
+        "_session",
+        "_source",
+        "_task",
+        "_timer",
+        "_waker",
+        "agent_options",
+        "name",
+        "profile",
+        "team",
+        "worktree",
     )  # fmt: skip
 
     def __init__(
@@ -98,7 +114,7 @@ class Teammate:
     def _view(self) -> dict[str, Any]:
         view = self.team._office.member(self.name)
         assert view is not None
-        return view  # type: ignore[no-any-return]
+        return view
 
     @property
     def role(self) -> str:
@@ -209,7 +225,8 @@ class Teammate:
     def __repr__(self) -> str:
         view = self._view
         ended = f", ended: {view['outcome']}" if view["outcome"] else ""
-        return f"<Teammate {self.name!r} [{view['status']['text']}{ended}]: {view['rounds']} rounds, {view['mail']} letters>"
+        used = f"{view['rounds']} rounds, {view['mail']} letters"
+        return f"<Teammate {self.name!r} [{view['status']['text']}{ended}]: {used}>"
 
     # Its driver. All of it runs on the team's loop.
 

@@ -170,7 +170,7 @@ class Worktree:
         held = self.work()
         if held.uncommitted:
             raise TeamError(
-                f"the worktree of {self.branch!r} has changes that are not committed: {', '.join(held.uncommitted[:10])}",
+                f"the worktree of {self.branch!r} has changes not committed: {', '.join(held.uncommitted[:10])}",
                 hint="commit them there first",
             )
         git_dir = Path(_git(self.repo, "rev-parse", "--absolute-git-dir").strip())

@@ -134,6 +134,7 @@ impl PyTurnConfig {
     /// The same agent as a member of a team: under another name, with the team's tools behind its own, and with the
     /// team's prompt before its own. The first is made from an agent, others from the first, whose tools they share.
     #[pyo3(signature = (office, session, *, name, parent, prompt, cwd=None))]
+    #[expect(clippy::too_many_arguments, reason = "one call, from one place, by keyword")]
     fn for_teammate(
         &self,
         py: Python<'_>,

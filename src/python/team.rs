@@ -188,6 +188,11 @@ impl PyOffice {
         self.0.is_stopping(name)
     }
 
+    /// From now on nobody ends for good.
+    fn suspend(&self) {
+        self.0.suspend();
+    }
+
     /// No more letters and no more members.
     fn close(&self) {
         self.0.close();

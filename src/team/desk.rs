@@ -1,6 +1,6 @@
 //! A teammate's desk: what its turns see of the team.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -110,16 +110,16 @@ impl Desk for MemberDesk {
         self.office.set_status(&self.name, status);
     }
 
-    fn held(&self, calls: &[ToolCall]) -> HashMap<usize, String> {
+    fn held(&self, calls: &[ToolCall]) -> BTreeMap<usize, String> {
         let of = |name: &str| -> Vec<usize> {
             calls.iter().enumerate().filter(|(_, call)| call.name == name).map(|(index, _)| index).collect()
         };
         let (letters, done) = (of("send_message"), of("work_done"));
         if letters.is_empty() && done.is_empty() {
-            return HashMap::new();
+            return BTreeMap::new();
         }
         self.office.with(|state| {
-            let mut held = HashMap::new();
+            let mut held = BTreeMap::new();
             let Some(member) = state.member_mut(&self.name) else { return held };
             let news = member.mail.new_addressed() > 0;
             let holds_letters = news && !letters.is_empty() && member.holds < HOLDS;

@@ -156,6 +156,8 @@ pub(super) struct State {
     listener: Option<Waker>,
     wants_listener: bool,
     pub(super) closed: bool,
+    /// Everybody is put down to be taken up again: ends are not ends any more.
+    suspended: bool,
 }
 
 impl State {
@@ -233,6 +235,7 @@ impl Office {
             listener: None,
             wants_listener: false,
             closed: false,
+            suspended: false,
         };
         Office { state: Mutex::new(state), bus, journal, clock, limits }
     }
@@ -390,6 +393,12 @@ impl Office {
                 (member.is_done, member.ignores) = (false, None);
                 return false;
             }
+            if state.suspended {
+                let Some(member) = state.member_mut(name) else { return true };
+                (member.status, member.ended) = (ended.status(), Some(ended));
+                return true;
+            }
+            let Some(member) = state.member_mut(name) else { return true };
             let entry =
                 JournalEntry::TeamEnded { name: name.to_owned(), ended: ended.clone(), rounds: member.totals.rounds };
             // Nothing keeps somebody from ending: without this line a later process takes it for interrupted.
@@ -462,6 +471,11 @@ impl Office {
             mail.ring();
         }
         mail.is_some()
+    }
+
+    /// From now on nobody ends: whoever is stopped is taken up again where it was, by a later process.
+    pub fn suspend(&self) {
+        self.with(|state| state.suspended = true);
     }
 
     /// No more letters and no more members.

@@ -18,8 +18,7 @@ pub(super) struct Questions(Vec<Question>);
 impl Questions {
     /// Takes in an envelope and whom it addresses: it answers what the sender was asked by these, and may ask.
     pub(super) fn note(&mut self, envelope: &Envelope, addressed: &[String]) {
-        self.0
-            .retain(|question| question.to != envelope.sender || !addressed.iter().any(|name| *name == question.from));
+        self.0.retain(|question| question.to != envelope.sender || !addressed.contains(&question.from));
         if envelope.expects_reply {
             self.0.extend(addressed.iter().map(|to| Question {
                 id: envelope.id.clone(),

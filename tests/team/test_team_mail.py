@@ -133,7 +133,7 @@ def test_the_lead_wakes_all_and_a_teammate_s_all_wakes_nobody() -> None:
         carol = team.spawn("carol", prompt="greet", model=hw.Scripted([send("all", "hello everybody"), "ok"]))
         quiet(team)
         assert [len(asked) for _, asked in models.values()] == [1, 1]
-        assert "who overhear it" in [message.text for message in carol.history if message.role == "tool"][0]
+        assert "who overhear it" in next(message.text for message in carol.history if message.role == "tool")
         team.send("@ada and?")
         quiet(team)
         assert "carol to all: hello everybody" in heard(team["ada"])

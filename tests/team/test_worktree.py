@@ -117,7 +117,7 @@ def test_what_a_merge_would_meet_is_refused(repo: Path, tmp_path: Path) -> None:
         tree.merge()
     git(repo, "checkout", "-q", "a.txt")
     (tree.root / "b.txt").write_text("not committed\n")
-    with pytest.raises(hw.TeamError, match=r"not committed: b\.txt"):
+    with pytest.raises(hw.TeamError, match=r"changes not committed: b\.txt"):
         tree.merge()
 
 

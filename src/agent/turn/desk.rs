@@ -1,7 +1,7 @@
 //! What stands between a turn and the others of a team: mail comes in between two rounds, calls of the team's own tools
 //! are carried out here and not by the driver, and what the agent uses and does is told.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub trait Desk: Send + Sync {
 
     /// Which of a reply's calls are not to be carried out because something came in meanwhile, by their position, and
     /// what the model is told in their place.
-    fn held(&self, calls: &[ToolCall]) -> HashMap<usize, String>;
+    fn held(&self, calls: &[ToolCall]) -> BTreeMap<usize, String>;
 
     /// Why a call is not to be carried out: the team goes round in circles.
     fn refuse(&self, call: &ToolCall) -> Option<ToolError>;
