@@ -55,6 +55,20 @@ impl Key {
     }
 }
 
+impl Key {
+    /// Something that is the same for the same key, without asking for it.
+    pub(super) fn fingerprint(&self, usual: &[String]) -> String {
+        match self {
+            Key::None => String::new(),
+            Key::Static(key) => key.to_string(),
+            Key::Usual => usual.iter().find_map(|name| variable(name)).unwrap_or_default(),
+            Key::Env(name) => variable(name).unwrap_or_default(),
+            // What it says may change, but whose it is does not.
+            Key::Function(function) => format!("function {:p}", Arc::as_ptr(function).cast::<()>()),
+        }
+    }
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

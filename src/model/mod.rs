@@ -7,6 +7,7 @@
 pub mod anthropic;
 mod arguments;
 mod assemble;
+mod bucket;
 mod call_id;
 mod cassette;
 mod failure;

@@ -115,6 +115,11 @@ impl Retries {
         Retries { policy, made: [0; 4] }
     }
 
+    /// Others have been refused so often in a row: their attempts count like one's own.
+    pub(super) fn count(&mut self, class: Class, made: u32) {
+        self.made[class as usize] = self.made[class as usize].max(made);
+    }
+
     /// How long to wait before the next attempt after a failure of `class`; `None` if there is none. What the server
     /// asks for, `floor`, is the least, whatever the policy says of waits.
     pub(super) fn wait(&mut self, class: Class, floor: Option<Duration>) -> Option<Duration> {

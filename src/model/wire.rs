@@ -12,9 +12,10 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::assemble::Assemble;
+use super::bucket::{Bucket, Pass};
 use super::cassette::Exchange;
 use super::profile::Profile;
-use super::retry::{Retries, class_of};
+use super::retry::{Class, Retries, class_of};
 use super::server::shown_url;
 use super::{
     Ask, FailureKind, ModelFailure, Reply, Request, Server, ServerError, StreamEvent, Tape, Verify, Watch, call_id,
@@ -108,6 +109,15 @@ impl Wire {
         &self.server.model
     }
 
+    /// What it shares with other requests to the same model with the same key.
+    fn bucket(&self) -> Arc<Bucket> {
+        let own: Vec<_> = self.headers.iter().filter(|(_, value)| value.is_sensitive()).collect();
+        let headers = own.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect::<Vec<u8>>();
+        let key = self.server.api_key.fingerprint(&self.profile.key_variables);
+        let key = format!("{key}{}", String::from_utf8_lossy(&headers));
+        Bucket::of(self.url.as_str(), &self.server.model, &key)
+    }
+
     /// What is shown of it.
     pub(super) fn described(&self) -> (String, &str) {
         (shown_url(self.url.as_str()), &self.profile.name)
@@ -127,7 +137,14 @@ impl Wire {
         let policy = self.server.retry;
         let deadline = policy.deadline.map(|limit| Instant::now() + limit);
         let mut retries = Retries::new(policy);
+        let bucket = self.bucket();
+        let arrived = bucket.arrive();
         for attempt in 1.. {
+            // Whoever makes each request once does not wait for others either.
+            let pass = match policy.rate_limited.retries + policy.overloaded.retries {
+                0 => None,
+                _ => Some(bucket.enter(arrived, deadline).await?),
+            };
             let mut attempted = Attempt {
                 wire: &self,
                 request: &full,
@@ -165,14 +182,28 @@ impl Wire {
                 });
             }
             let mut failed = match result {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    pass.into_iter().for_each(Pass::answered);
+                    return Ok(reply);
+                }
                 Err(failed) => failed,
             };
             let failure = &mut failed.failure;
             let class = class_of(failure, failed.early).filter(|_| failed.again && !shown);
+            let asked_too_much = matches!(class, Some(Class::RateLimited | Class::Overloaded));
+            let refused = pass.as_ref().filter(|_| asked_too_much);
+            if let (Some(pass), Some(class)) = (refused, class) {
+                retries.count(class, pass.refused(failure));
+            }
             let Some(wait) = class.and_then(|class| retries.wait(class, failure.retry_after)) else {
+                refused.into_iter().for_each(|pass| pass.give_up(failure));
                 return Err(failed.failure);
             };
+            match pass {
+                Some(pass) if asked_too_much => pass.pause(wait),
+                Some(pass) if failure.status.is_some() => pass.answered(),
+                _ => {}
+            }
             if deadline.is_some_and(|deadline| Instant::now() + wait >= deadline) {
                 failure.message.push_str("; there is no time left for another attempt");
                 return Err(failed.failure);
@@ -181,7 +212,10 @@ impl Wire {
             if let Some(watch) = &ask.watch {
                 watch(StreamEvent::Retry { attempt, failure: failure.clone(), wait });
             }
-            tokio::time::sleep(wait).await;
+            // Who was refused waits with all others.
+            if !asked_too_much {
+                tokio::time::sleep(wait).await;
+            }
         }
         Err(ModelFailure::new(FailureKind::Connection, ""))
     }

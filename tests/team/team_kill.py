@@ -18,6 +18,7 @@ import hookwright as hw
 NAMES = ["ada", "bob", "carol", "dave", "张三"]
 TASKS = 8
 _lock = threading.Lock()
+_ready = threading.Event()
 _steps = 0
 
 
@@ -45,6 +46,7 @@ def main(folder: Path, at: int) -> None:
         conversation alone."""
 
         def model(request: hw.Request) -> Any:
+            assert _ready.wait(30)
             step(folder, at)
             tasks = team.tasks
             mine = [task for task in tasks if task["owner"] == name and task["state"] == "in_progress"]
@@ -76,6 +78,7 @@ def main(folder: Path, at: int) -> None:
             team = hw.Team.resume(folder, hw.Scripted([]), models=models, **options)
         except hw.TeamError:
             team = hw.Team(session=folder, **options)
+    _ready.set()
     team.on_event(lambda event: step(folder, at))
     have = {task["title"] for task in team.tasks}
     for number in range(TASKS):
