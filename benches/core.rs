@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hookwright::agent::transcript::{self, Entry};
+use hookwright::agent::turn::{Ending, TurnResult};
 use hookwright::gate::shell::{CommandTable, analyze};
 use hookwright::hook::{Event, Field, FnHook, HookChain, HookKind, HookMeta, HookReply, Payload, Role, Scope};
 use hookwright::message::{History, Message};
 use hookwright::model::sse::Parser;
+use hookwright::team::{Draft, Life, LifeAnswer, LifeConfig, LifeEffect, LifeStep, NewMember, Office, OfficeOptions};
 
 #[path = "../tests/rust/fuzz/nests.rs"]
 mod nests;
@@ -178,5 +180,133 @@ fn server_sent_events(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, dispatch, history, transcript, gate, server_sent_events);
+fn office(names: impl Iterator<Item = String>) -> Arc<Office> {
+    let office = Arc::new(Office::new(OfficeOptions::default()));
+    for name in names {
+        let new = NewMember { name, parent: "lead".into(), ..NewMember::default() };
+        office.join(new).expect("the names differ");
+    }
+    office
+}
+
+/// Letters between teammates: one to one, and to all.
+fn team(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("team");
+    let two = office(["ada", "bob"].into_iter().map(str::to_owned));
+    let bob = two.mailbox("bob").expect("bob is there");
+    let mut number = 0_u64;
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("one letter, sent, taken and stored", |bencher| {
+        bencher.iter(|| {
+            number += 1;
+            two.send("ada", Draft::new(["bob"], format!("letter {number}"))).expect("bob is there");
+            let taken = bob.take();
+            bob.stored();
+            black_box(taken)
+        });
+    });
+    const MANY: usize = 1000;
+    let many = office((0..MANY).map(|number| format!("m{number}")));
+    let boxes: Vec<_> = (0..MANY).filter_map(|number| many.mailbox(&format!("m{number}"))).collect();
+    group.throughput(Throughput::Elements(MANY as u64 - 1));
+    group.sample_size(20);
+    group.bench_function("a letter to 1,000 that overhear it", |bencher| {
+        bencher.iter(|| {
+            number += 1;
+            many.send("m0", Draft::new(["all"], format!("letter {number}"))).expect("they are there");
+            if number % 64 == 0 {
+                boxes.iter().for_each(|mail| drop((mail.take(), mail.stored())));
+            }
+        });
+    });
+    group.finish();
+    idle_teammates();
+}
+
+/// 10,000 teammates that wait, each a parked task: how long until they are there, what each takes, how soon one wakes.
+fn idle_teammates() {
+    const TEAMMATES: usize = 10_000;
+    const WAKES: usize = 2_000;
+    let resident = || -> u64 {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or_default() * 4096
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+    let (before, began) = (resident(), Instant::now());
+    let office = office((0..TEAMMATES).map(|number| format!("m{number}")));
+    let (tell, told) = std::sync::mpsc::channel();
+    for number in 0..TEAMMATES {
+        let (office, tell, name) = (office.clone(), tell.clone(), format!("m{number}"));
+        runtime.spawn(async move {
+            let config = LifeConfig {
+                office: office.clone(),
+                name: name.clone(),
+                chain: None,
+                scope: Arc::default(),
+                idle_timeout: None,
+                max_idle_loops: 8,
+                interrupted: false,
+            };
+            let mut life = Life::new(config);
+            let mail = office.mailbox(&name).expect("it is there");
+            let mut step = life.resume(None);
+            while let Some(LifeStep::Effect(effect)) = step {
+                step = match effect {
+                    LifeEffect::Wait(_) => {
+                        std::future::poll_fn(|context| match mail.wake_with(context.waker()) {
+                            true => std::task::Poll::Ready(()),
+                            false => std::task::Poll::Pending,
+                        })
+                        .await;
+                        life.resume(Some(LifeAnswer::Woken))
+                    }
+                    // The model of this benchmark: it has read its mail, and waits again.
+                    LifeEffect::Turn(_) => {
+                        drop(tell.send(Instant::now()));
+                        mail.stored();
+                        life.resume(Some(LifeAnswer::Turn(Box::new(nothing_said()))))
+                    }
+                    LifeEffect::Dispatch(_) => None,
+                };
+            }
+        });
+    }
+    while !office.is_quiet() {
+        std::thread::yield_now();
+    }
+    let seconds = began.elapsed();
+    let each = (resident() - before) / TEAMMATES as u64;
+    let mut waits: Vec<Duration> = (0..WAKES)
+        .map(|number| {
+            let began = Instant::now();
+            let draft = Draft { private: true, ..Draft::new([format!("m{}", number * 4).as_str()], "wake up") };
+            office.send("lead", draft).expect("it is there");
+            told.recv().expect("it wakes").duration_since(began)
+        })
+        .collect();
+    waits.sort();
+    println!(
+        "team/10,000 that wait: there after {seconds:?}, {each} bytes each; woken after {:?} (median), {:?} (p99)",
+        waits[WAKES / 2],
+        waits[WAKES * 99 / 100],
+    );
+}
+
+fn nothing_said() -> TurnResult {
+    TurnResult {
+        ending: Ending::Success,
+        turn_id: String::new(),
+        text: String::new(),
+        messages: Vec::new(),
+        usage: hookwright::message::Usage::default(),
+        cost: 0.0,
+        rounds: 0,
+        retries: 0,
+        calls: Vec::new(),
+        trace: Vec::new(),
+        elapsed: Duration::ZERO,
+    }
+}
+
+criterion_group!(benches, dispatch, history, transcript, gate, server_sent_events, team);
 criterion_main!(benches);

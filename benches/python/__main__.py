@@ -9,12 +9,20 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from . import dispatch, long, many, payload, shell, turn
+from . import dispatch, long, many, payload, shell, team, turn
 from .table import Section
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-PARTS = {"dispatch": dispatch, "payload": payload, "shell": shell, "turn": turn, "long": long, "many": many}
-PEERS = ("pluggy", "agent-framework-core", "pydantic-ai-slim", "openai-agents")
+PARTS = {
+    "dispatch": dispatch,
+    "payload": payload,
+    "shell": shell,
+    "turn": turn,
+    "long": long,
+    "many": many,
+    "team": team,
+}
+PEERS = ("pluggy", "agent-framework-core", "autogen-core", "pydantic-ai-slim", "openai-agents")
 
 
 def surroundings() -> list[str]:

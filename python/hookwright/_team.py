@@ -16,11 +16,13 @@ from . import _native
 from ._approval import Deferred
 from ._board import TeamBoard
 from ._chain import HookChain
+from ._lead import lead_tools
 from ._native import Session
 from ._profile import SPAWN, Profile, moved, session_of
 from ._team_events import Channel, Envelope, TeamEvent, TeamEvents
 from ._team_loop import call_soon, team_loop
 from ._teammate import Teammate
+from ._tools import Tool
 from .exceptions import TeamError
 
 if TYPE_CHECKING:
@@ -365,6 +367,24 @@ class Team:
             else:
                 lines.append(f"{letter.sender} ({letter.id}): {letter.text}")
         return "\n".join(lines)
+
+    def lead_tools(self) -> list[Tool[..., Any]]:
+        """Tools by which an agent leads this team: ``spawn_teammate``, ``send_message``, ``list_team``, ``task_add`` and
+        ``wait_for_team``, which returns what came in for it.
+
+        Example:
+            >>> import hookwright as hw
+            >>> team = hw.Team(hw.Scripted([hw.ToolCall("work_done", {"summary": "4 files"})]))
+            >>> start = hw.ToolCall("spawn_teammate", {"name": "ada", "role": "counts", "prompt": "count the files"})
+            >>> lead = hw.Agent(
+            ...     hw.Scripted([start, hw.ToolCall("wait_for_team", {}), "There are 4 files."]), tools=team.lead_tools()
+            ... )
+            >>> result = lead.run_sync("how many files are there?")
+            >>> print(result.tool_calls[1].result.splitlines()[-1])
+            (ada has ended (done): 4 files)
+            >>> team.close()
+        """
+        return lead_tools(self)
 
     # Tasks.
 

@@ -297,6 +297,25 @@ def test_the_context_channel_is_short() -> None:
             team.events("loud")  # type: ignore[arg-type]
 
 
+def test_an_agent_leads_a_team() -> None:
+    team = hw.Team(hw.Scripted([send("4 files", "lead"), Call("work_done", {"summary": "counted"})]))
+    script = [
+        Call("task_add", {"title": "count the files"}),
+        Call("spawn_teammate", {"name": "ada", "role": "counts", "prompt": "count"}),
+        Call("spawn_teammate", {"name": "lead", "role": "counts", "prompt": "count"}),
+        Call("send_message", {"to": ["eve"], "text": "hello"}),
+        Call("wait_for_team", {"seconds": 20}),
+        Call("list_team", {}),
+        "4 files",
+    ]
+    with team:
+        result = asyncio.run(hw.Agent(hw.Scripted(script), tools=team.lead_tools()).run("how many files?"))
+        said = [call.result for call in result.tool_calls]
+        assert said[0] == "added t1" and said[1] == "ada has joined the team"
+        assert "cannot be a teammate's name" in said[2] and "there are: ada, lead" in said[3]
+        assert "4 files" in said[4] and "(ada has ended (done): counted)" in said[4] and "t1 [open]" in said[5]
+
+
 def test_two_that_tell_each_other_the_same_are_stopped() -> None:
     with hw.Team() as team:
         thanks = hw.FunctionModel(

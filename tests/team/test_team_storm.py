@@ -7,7 +7,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -29,7 +29,7 @@ class Busy(http.server.BaseHTTPRequestHandler):
     """Refuses the first requests with the key ``busy``: all that come at once, and three of those after."""
 
     protocol_version = "HTTP/1.1"
-    seen: Counter[str] = Counter()
+    seen: ClassVar[Counter[str]] = Counter()
     lock = threading.Lock()
     together = threading.Barrier(MATES)
 
