@@ -1,5 +1,5 @@
-"""A team of three notes down what each Python file of a repository is for. In the middle of it the process is killed; the
-team is taken up again and comes to its end, with nothing lost and nothing done twice.
+"""A team of three notes down what each Python file of a repository is for. In the middle of it the process is killed;
+the team is taken up again and comes to its end, with nothing lost and nothing done twice.
 
 ``python examples/team.py [REPOSITORY]``. The models are functions, so it needs no key; the repository is a copy.
 """

@@ -200,8 +200,8 @@ def sections(**_: Any) -> list[Section]:
     idle.rows += [idle_team(worked=False), idle_team(worked=True), idle_peer()]
     idle.rows.append(["bar", "1 s", "8 KiB", "0.0 %", "0", "1 ms in the core"])
     idle.notes.append(
-        "Through Python: from `team.send` on one thread to the call of a model's function on the team's thread. The core "
-        "alone is in `cargo bench --no-default-features --bench core -- team/`."
+        "Through Python: from `team.send` on one thread to the call of a model's function on the team's thread. The "
+        "core alone is in `cargo bench --no-default-features --bench core -- team/`."
     )
     ours = statistics.median(letters() for _ in range(5))
     theirs = statistics.median(asyncio.run(letters_of_peer()) for _ in range(3))

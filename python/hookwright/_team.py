@@ -369,16 +369,15 @@ class Team:
         return "\n".join(lines)
 
     def lead_tools(self) -> list[Tool[..., Any]]:
-        """Tools by which an agent leads this team: ``spawn_teammate``, ``send_message``, ``list_team``, ``task_add`` and
-        ``wait_for_team``, which returns what came in for it.
+        """Tools by which an agent leads this team: ``spawn_teammate``, ``send_message``, ``list_team``, ``task_add``
+        and ``wait_for_team``, which returns what came in for it.
 
         Example:
             >>> import hookwright as hw
             >>> team = hw.Team(hw.Scripted([hw.ToolCall("work_done", {"summary": "4 files"})]))
             >>> start = hw.ToolCall("spawn_teammate", {"name": "ada", "role": "counts", "prompt": "count the files"})
-            >>> lead = hw.Agent(
-            ...     hw.Scripted([start, hw.ToolCall("wait_for_team", {}), "There are 4 files."]), tools=team.lead_tools()
-            ... )
+            >>> script = [start, hw.ToolCall("wait_for_team", {}), "There are 4 files."]
+            >>> lead = hw.Agent(hw.Scripted(script), tools=team.lead_tools())
             >>> result = lead.run_sync("how many files are there?")
             >>> print(result.tool_calls[1].result.splitlines()[-1])
             (ada has ended (done): 4 files)
