@@ -58,15 +58,18 @@ class Team:
         cwd: the folder that hooks and tools are told.
         idle_timeout: seconds that a teammate waits for mail before it ends as ``"idle"``; None: as long as it takes.
         max_rounds: requests to the model of each teammate, in all.
+        max_calls: tool calls of each teammate, in all.
         max_tokens: tokens of each teammate, in all.
         max_cost: money of each teammate, by ``prices``.
         max_teammates: how many there can be.
         max_depth: how many starters may stand between a teammate and the lead.
         team_rounds: requests of all together.
+        team_calls: tool calls of all together.
         team_tokens: tokens of all together.
         team_cost: money of all together.
         max_idle_loops: how often hooks on ``teammate_idle`` may send one back to work in a row.
         worktree: gives each teammate a git worktree and branch of its own.
+        mode: the mode that gates go by, such as ``"review"``; for teammates that come.
         loop: the event loop on which teammates run; by default one on a thread of its own, so that a busy cell of a
             notebook does not stall them.
         agent: further arguments of `Agent`, for all teammates: prices, context_window, max_seconds, result_cap, …
@@ -97,15 +100,18 @@ class Team:
         cwd: str | Path | None = None,
         idle_timeout: float | None = None,
         max_rounds: int = 200,
+        max_calls: int | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
         max_teammates: int = 20_000,
         max_depth: int = 3,
         team_rounds: int | None = None,
+        team_calls: int | None = None,
         team_tokens: int | None = None,
         team_cost: float | None = None,
         max_idle_loops: int = 8,
         worktree: bool = False,
+        mode: str | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         _resume: bool = False,
         **agent: Any,
@@ -121,8 +127,11 @@ class Team:
         self.hooks = hooks
         self._model, self._tools, self._system = model, tuple(tools), system
         self._agent = {"approver": approver, "approval_timeout": approval_timeout, "cwd": cwd, **agent}
-        self._limits = {"max_rounds": max_rounds, "max_tokens": max_tokens, "max_cost": max_cost}
+        self._limits = {
+            "max_rounds": max_rounds, "max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost,
+        }  # fmt: skip
         self._idle_timeout, self._max_idle_loops, self._worktrees = idle_timeout, max_idle_loops, worktree
+        self._mode = mode
         self._path = None if session is None else Path(session)
         self._journal = None if self._path is None else Session(self._path / "team", agent=name, cwd=cwd)
         if self._journal is not None and (self._journal.source == "resumed") is not _resume:
@@ -133,6 +142,7 @@ class Team:
             )
         limits = {
             "max_teammates": max_teammates, "max_depth": max_depth, "max_rounds": team_rounds,
+            "max_calls": team_calls,
             "max_tokens": team_tokens, "max_cost": team_cost,
         }  # fmt: skip
         self._office = _native.Office(limits, self._journal)
@@ -163,6 +173,7 @@ class Team:
         disabled_tools: Iterable[str] = (),
         disabled_hooks: Iterable[str] = (),
         max_rounds: int | None = None,
+        max_calls: int | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
         idle_timeout: float | None = None,
@@ -181,12 +192,14 @@ class Team:
             system: more of its prompt.
             disabled_tools: tools that it does not have, those of every team among them.
             disabled_hooks: hooks of the team that do not watch over it.
-            max_rounds: instead of the team's; so ``max_tokens``, ``max_cost``, ``idle_timeout``, ``worktree``, ``cwd``.
+            max_rounds: instead of the team's; so ``max_calls``, ``max_tokens``, ``max_cost``, ``idle_timeout``,
+                ``worktree`` and ``cwd``.
             may_spawn: whether it may start teammates of its own.
 
         Raises:
             TeamError: for a name that cannot be or is taken, a full team, a closed one.
         """
+        limits = {"max_rounds": max_rounds, "max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
         return self._spawn(
             name,
             role=role,
@@ -196,7 +209,7 @@ class Team:
             system=system,
             disabled_tools=disabled_tools,
             disabled_hooks=disabled_hooks,
-            limits={"max_rounds": max_rounds, "max_tokens": max_tokens, "max_cost": max_cost},
+            limits=limits,
             idle_timeout=idle_timeout,
             may_spawn=may_spawn,
             worktree=worktree,
@@ -622,7 +635,10 @@ class Team:
         return None if self._path is None else self._path / "teammates" / _native.folder_of(name)
 
     def _session_of(self, mate: Teammate) -> Session:
-        return session_of(self, mate.name, mate.agent_options["cwd"] or self._agent["cwd"])
+        session = session_of(self, mate.name, mate.agent_options["cwd"] or self._agent["cwd"])
+        if self._mode is not None and session.source == "new":
+            session.mode = self._mode
+        return session
 
     @classmethod
     def resume(

@@ -27,6 +27,7 @@ class Envelope:
 
     Attributes:
         id: its name in the team.
+        number: its place among all letters of the team.
         sender: who wrote it: a teammate or ``"lead"``.
         recipients: whom it addresses; ``"all"`` for everybody.
         text: the words.
@@ -50,6 +51,7 @@ class Envelope:
     private: bool = False
     expects_reply: bool = False
     kind: str = "message"
+    number: int = 0
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,11 @@ class Teammate:
         return {**view["status"], "sequence": view["sequence"]}
 
     @property
+    def alive(self) -> bool:
+        """Whether its life goes on: it works, or waits for mail."""
+        return self._life is not None and self.outcome is None
+
+    @property
     def outcome(self) -> str | None:
         """How it ended; None while it lives."""
         return self._view["outcome"]  # type: ignore[no-any-return]

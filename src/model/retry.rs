@@ -115,6 +115,20 @@ impl Retries {
         Retries { policy, made: [0; 4] }
     }
 
+    /// How many attempts there are at most, where all fail with `class`.
+    pub(super) fn most(&self, class: Class) -> u32 {
+        self.rule(class).retries + 1
+    }
+
+    fn rule(&self, class: Class) -> RetryRule {
+        match class {
+            Class::Connection => self.policy.connection,
+            Class::RateLimited => self.policy.rate_limited,
+            Class::Server => self.policy.server,
+            Class::Overloaded => self.policy.overloaded,
+        }
+    }
+
     /// Others have been refused so often in a row: their attempts count like one's own.
     pub(super) fn count(&mut self, class: Class, made: u32) {
         self.made[class as usize] = self.made[class as usize].max(made);
@@ -123,12 +137,7 @@ impl Retries {
     /// How long to wait before the next attempt after a failure of `class`; `None` if there is none. What the server
     /// asks for, `floor`, is the least, whatever the policy says of waits.
     pub(super) fn wait(&mut self, class: Class, floor: Option<Duration>) -> Option<Duration> {
-        let rule = match class {
-            Class::Connection => self.policy.connection,
-            Class::RateLimited => self.policy.rate_limited,
-            Class::Server => self.policy.server,
-            Class::Overloaded => self.policy.overloaded,
-        };
+        let rule = self.rule(class);
         let made = &mut self.made[class as usize];
         if *made >= rule.retries {
             return None;

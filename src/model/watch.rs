@@ -37,6 +37,8 @@ pub enum StreamEvent {
     Retry {
         /// Which attempt failed, from 1.
         attempt: u32,
+        /// How many there are at most, if that is known.
+        of: Option<u32>,
         /// Why.
         failure: ModelFailure,
         /// How long until the next attempt.

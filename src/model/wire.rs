@@ -210,7 +210,8 @@ impl Wire {
             }
             tracing::warn!(target: "hookwright.model", model = %self.server.model, attempt, ?wait, %failure, "an attempt failed");
             if let Some(watch) = &ask.watch {
-                watch(StreamEvent::Retry { attempt, failure: failure.clone(), wait });
+                let of = class.map(|class| retries.most(class));
+                watch(StreamEvent::Retry { attempt, of, failure: failure.clone(), wait });
             }
             // Who was refused waits with all others.
             if !asked_too_much {

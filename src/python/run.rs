@@ -309,8 +309,9 @@ impl PyRunEvent {
                 dict.set_item("name", name)?;
                 dict.set_item("delta", delta)?;
             }
-            RunEvent::Retry { attempt, failure, wait } => {
+            RunEvent::Retry { attempt, of, failure, wait } => {
                 dict.set_item("attempt", attempt)?;
+                dict.set_item("of", of)?;
                 dict.set_item("error", failure.to_string())?;
                 dict.set_item("seconds", wait.as_secs_f64())?;
             }

@@ -155,11 +155,10 @@ impl PyOffice {
     /// What lies in a member's mailbox is taken out and counts as delivered. For those who drive members without a model.
     fn take<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        let Some(mail) = self.0.mailbox(name) else { return Ok(list) };
-        for parcel in mail.take().parcels {
+        for parcel in self.0.take(name).parcels {
             list.append((python(py, parcel.envelope.as_ref())?, parcel.addressed))?;
         }
-        mail.stored();
+        self.0.stored(name);
         Ok(list)
     }
 

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use super::envelope::Envelope;
-use super::mailbox::{Mailbox, Taken};
+use super::mailbox::Mailbox;
 
-/// One mailbox.
+/// One mailbox. What its owner only overhears is not in it.
 pub trait Mail: Send + Sync {
-    /// Puts an envelope in, and wakes the owner if it is addressed to it; both or neither. False if it was seen before.
-    fn put(&self, envelope: Arc<Envelope>, addressed: bool) -> bool;
+    /// Puts an envelope in and wakes the owner; both or neither. False if it was seen before.
+    fn put(&self, envelope: Arc<Envelope>) -> bool;
     /// Takes out everything. It is in the owner's hand until [`stored`](Mail::stored): taken again, it comes first.
-    fn take(&self) -> Taken;
+    fn take(&self) -> Vec<Arc<Envelope>>;
     /// What was taken is in the owner's conversation now.
     fn stored(&self);
     /// These were delivered before: they are not put in again, and taken out if they are there.
@@ -27,10 +27,8 @@ pub trait Mail: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many of them are addressed to the owner.
-    fn addressed(&self) -> usize;
     /// How many of these came after the last look.
-    fn new_addressed(&self) -> usize;
+    fn new_len(&self) -> usize;
 }
 
 /// All mailboxes.

@@ -69,23 +69,20 @@ fn draft(call: &ToolCall) -> Draft {
 
 impl Desk for MemberDesk {
     fn incoming(&self) -> Option<Message> {
-        let mail = self.office.mailbox(&self.name)?;
-        if mail.is_empty() {
+        let taken = self.office.take(&self.name);
+        if taken.is_empty() {
             return None;
         }
-        let taken = mail.take();
         let held = self.office.with(|state| {
             state.member_mut(&self.name).map(|member| std::mem::take(&mut member.held)).unwrap_or_default()
         });
         let mut message = Message::user(render::mail(&taken, &held)).from_sender(render::sender(&taken));
-        mark(&mut message, taken.parcels.iter().map(|parcel| parcel.envelope.id.clone()));
+        mark(&mut message, taken.marks());
         Some(message)
     }
 
     fn stored(&self) {
-        if let Some(mail) = self.office.mailbox(&self.name) {
-            mail.stored();
-        }
+        self.office.stored(&self.name);
     }
 
     fn limit(&self) -> Option<LimitReached> {
@@ -105,7 +102,7 @@ impl Desk for MemberDesk {
             Doing::Thinking => Status::Thinking,
             Doing::Working(tools) => Status::Working { tools },
             Doing::Compacting => Status::Compacting,
-            Doing::Retrying { attempt, delay, error } => Status::Retrying { attempt, delay, error },
+            Doing::Retrying { attempt, of, delay, error } => Status::Retrying { attempt, of, delay, error },
         };
         self.office.set_status(&self.name, status);
     }
@@ -121,7 +118,7 @@ impl Desk for MemberDesk {
         self.office.with(|state| {
             let mut held = BTreeMap::new();
             let Some(member) = state.member_mut(&self.name) else { return held };
-            let news = member.mail.new_addressed() > 0;
+            let news = member.mail.new_len() > 0;
             let holds_letters = news && !letters.is_empty() && member.holds < HOLDS;
             let holds_done = news && !done.is_empty() && (!member.done_held || holds_letters);
             if !letters.is_empty() {

@@ -22,6 +22,9 @@ pub enum EnvelopeKind {
 pub struct Envelope {
     /// Its name in the team. One that is seen twice is delivered once.
     pub id: String,
+    /// Its place among all letters of the team.
+    #[serde(default)]
+    pub number: u64,
     /// Who wrote it.
     pub sender: String,
     /// Whom it addresses; `all` for everybody.

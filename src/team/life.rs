@@ -192,10 +192,10 @@ impl Rules {
 
     /// What is said to it at the beginning of a turn.
     fn mail(&self) -> Option<TurnInput> {
-        let mail = self.config.office.mailbox(&self.config.name).filter(|mail| mail.addressed() > 0)?;
-        let taken = mail.take();
+        self.config.office.mailbox(&self.config.name).filter(|mail| !mail.is_empty())?;
+        let taken = self.config.office.take(&self.config.name);
         let mut message = crate::message::Message::user("");
-        mark(&mut message, taken.parcels.iter().map(|parcel| parcel.envelope.id.clone()));
+        mark(&mut message, taken.marks());
         Some(TurnInput {
             text: render::mail(&taken, &[]),
             sender: Some(render::sender(&taken)),

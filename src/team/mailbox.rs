@@ -3,43 +3,34 @@
 //! Whoever waits looks and leaves its waker under the same lock under which a letter is put in and the waker taken, so
 //! there is no moment in between at which a letter wakes nobody. Wakers are called when the lock is free.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::bus::Mail;
 use super::envelope::{Envelope, Parcel};
 
-/// How many letters lie in a mailbox before those that are overheard are folded.
-pub(super) const BOUND: usize = 1000;
-/// How many lines of each sender are kept when letters are folded.
-pub(super) const LINES: usize = 5;
-
-/// Overheard letters that were folded: how many of whom, and the last ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Folded {
-    /// By sender: how many were left out.
-    pub left_out: BTreeMap<String, usize>,
-}
-
-/// What was taken out of a mailbox.
+/// What somebody has to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// What was folded before these.
-    pub folded: Folded,
-    /// The letters, oldest first.
+    /// How many letters that it would have overheard are gone.
+    pub left_out: u64,
+    /// The letters, oldest first: its mail, and what it overheard.
     pub parcels: Vec<Parcel>,
 }
 
 impl Taken {
-    /// Whether there is nothing.
-    pub fn is_empty(&self) -> bool {
-        self.parcels.is_empty() && self.folded.left_out.is_empty()
+    /// The ids that a conversation remembers: of its mail all, of what was overheard the last.
+    pub(super) fn marks(&self) -> impl Iterator<Item = String> {
+        let last = self.parcels.iter().rposition(|parcel| !parcel.addressed);
+        let marked =
+            self.parcels.iter().enumerate().filter(move |(index, parcel)| parcel.addressed || Some(*index) == last);
+        marked.map(|(_, parcel)| parcel.envelope.id.clone())
     }
 
-    /// Whether something in it is addressed to the owner.
-    pub fn is_addressed(&self) -> bool {
-        self.parcels.iter().any(|parcel| parcel.addressed)
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.parcels.is_empty() && self.left_out == 0
     }
 }
 
@@ -57,9 +48,9 @@ impl Taken {
 ///     "id": "e1", "sender": "lead", "recipients": ["ada"], "text": "hello", "sent_at": "2026-01-01T00:00:00Z",
 /// }))?;
 /// let envelope = Arc::new(envelope);
-/// assert!(mailbox.put(envelope.clone(), true));
-/// assert!(!mailbox.put(envelope, true)); // Seen before.
-/// assert_eq!(mailbox.take().parcels.len(), 1);
+/// assert!(mailbox.put(envelope.clone()));
+/// assert!(!mailbox.put(envelope)); // Seen before.
+/// assert_eq!(mailbox.take().len(), 1);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Default)]
@@ -67,12 +58,9 @@ pub struct Mailbox(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    queue: VecDeque<Parcel>,
-    folded: Folded,
-    /// How many in the queue are addressed to the owner.
-    addressed: usize,
+    queue: VecDeque<Arc<Envelope>>,
     /// What was taken and is not stored yet.
-    in_hand: Taken,
+    in_hand: Vec<Arc<Envelope>>,
     seen: HashSet<Arc<str>>,
     waker: Option<Waker>,
     /// Somebody wants the owner to look up, mail or not.
@@ -91,17 +79,13 @@ impl Mailbox {
 }
 
 impl Mail for Mailbox {
-    fn put(&self, envelope: Arc<Envelope>, addressed: bool) -> bool {
+    fn put(&self, envelope: Arc<Envelope>) -> bool {
         let mut inner = self.lock();
         if !inner.seen.insert(envelope.id.as_str().into()) {
             return false;
         }
-        inner.queue.push_back(Parcel { envelope, addressed });
-        inner.addressed += usize::from(addressed);
-        if inner.queue.len() > BOUND && inner.queue.len() > inner.addressed {
-            inner.fold();
-        }
-        let waker = if addressed { inner.waker.take() } else { None };
+        inner.queue.push_back(envelope);
+        let waker = inner.waker.take();
         drop(inner);
         if let Some(waker) = waker {
             waker.wake();
@@ -109,33 +93,27 @@ impl Mail for Mailbox {
         true
     }
 
-    fn take(&self) -> Taken {
+    fn take(&self) -> Vec<Arc<Envelope>> {
         let mut inner = self.lock();
-        inner.rung = false;
         let inner = &mut *inner;
-        let folded = std::mem::take(&mut inner.folded);
-        for (sender, count) in folded.left_out {
-            *inner.in_hand.folded.left_out.entry(sender).or_default() += count;
-        }
-        inner.in_hand.parcels.extend(inner.queue.drain(..));
-        inner.addressed = 0;
+        inner.rung = false;
+        inner.in_hand.extend(inner.queue.drain(..));
         inner.in_hand.clone()
     }
 
     fn stored(&self) {
-        self.lock().in_hand = Taken::default();
+        self.lock().in_hand = Vec::new();
     }
 
     fn forget(&self, ids: &HashSet<String>) {
         let mut inner = self.lock();
         inner.seen.extend(ids.iter().map(|id| Arc::from(id.as_str())));
-        inner.queue.retain(|parcel| !ids.contains(&parcel.envelope.id));
-        inner.addressed = inner.queue.iter().filter(|parcel| parcel.addressed).count();
+        inner.queue.retain(|envelope| !ids.contains(&envelope.id));
     }
 
     fn wake_with(&self, waker: &Waker) -> bool {
         let mut inner = self.lock();
-        if inner.addressed > 0 || inner.rung || inner.in_hand.is_addressed() {
+        if !inner.queue.is_empty() || !inner.in_hand.is_empty() || inner.rung {
             inner.rung = false;
             return true;
         }
@@ -158,47 +136,18 @@ impl Mail for Mailbox {
 
     fn len(&self) -> usize {
         let inner = self.lock();
-        inner.queue.len() + inner.in_hand.parcels.len()
+        inner.queue.len() + inner.in_hand.len()
     }
 
-    fn addressed(&self) -> usize {
-        let inner = self.lock();
-        inner.addressed + inner.in_hand.parcels.iter().filter(|parcel| parcel.addressed).count()
-    }
-
-    fn new_addressed(&self) -> usize {
-        self.lock().addressed
-    }
-}
-
-impl Inner {
-    /// Leaves out overheard letters but for the last of each sender. Those that are addressed stay.
-    fn fold(&mut self) {
-        let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut keep = vec![true; self.queue.len()];
-        for (index, parcel) in self.queue.iter().enumerate().rev().filter(|(_, parcel)| !parcel.addressed) {
-            let count = kept.entry(parcel.envelope.sender.as_str()).or_default();
-            *count += 1;
-            keep[index] = *count <= LINES;
-        }
-        let mut keep = keep.into_iter();
-        let folded = &mut self.folded.left_out;
-        self.queue.retain(|parcel| {
-            let keeps = keep.next().unwrap_or(true);
-            if !keeps {
-                *folded.entry(parcel.envelope.sender.clone()).or_default() += 1;
-            }
-            keeps
-        });
+    fn new_len(&self) -> usize {
+        self.lock().queue.len()
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
-
-    use proptest::prelude::*;
 
     use super::*;
     use crate::message::Timestamp;
@@ -207,6 +156,7 @@ mod tests {
     pub(crate) fn letter(id: &str, sender: &str) -> Arc<Envelope> {
         Arc::new(Envelope {
             id: id.into(),
+            number: 0,
             sender: sender.into(),
             recipients: vec!["ada".into()],
             text: format!("words of {id}"),
@@ -229,36 +179,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overheard_wakes_nobody() {
+    fn a_letter_wakes_once_and_a_ring_wakes_without_one() {
         let mailbox = Mailbox::default();
         let counting = Arc::new(Counting::default());
         let waker = Waker::from(counting.clone());
         assert!(!mailbox.wake_with(&waker));
-        mailbox.put(letter("e1", "bob"), false);
-        assert_eq!(counting.0.load(Ordering::SeqCst), 0);
-        mailbox.put(letter("e2", "bob"), true);
-        assert_eq!(counting.0.load(Ordering::SeqCst), 1);
+        mailbox.put(letter("e1", "bob"));
+        mailbox.put(letter("e2", "bob"));
+        assert_eq!((counting.0.load(Ordering::SeqCst), mailbox.len(), mailbox.new_len()), (1, 2, 2));
         assert!(mailbox.wake_with(&waker));
-        let ids: Vec<_> = mailbox.take().parcels.iter().map(|parcel| parcel.envelope.id.clone()).collect();
-        assert_eq!(ids, ["e1", "e2"]);
+        let ids: Vec<_> = mailbox.take().iter().map(|envelope| envelope.id.clone()).collect();
+        assert_eq!((ids.as_slice(), mailbox.new_len()), (["e1".to_owned(), "e2".to_owned()].as_slice(), 0));
+        mailbox.stored();
+        assert!(!mailbox.wake_with(&waker));
+        mailbox.ring();
+        assert_eq!((counting.0.load(Ordering::SeqCst), mailbox.is_empty()), (2, true));
+        assert!(mailbox.wake_with(&waker) && !mailbox.wake_with(&waker));
     }
 
     #[test]
     fn an_id_four_times_is_delivered_once() {
         let mailbox = Mailbox::default();
-        let put: Vec<_> = (0..4).map(|_| mailbox.put(letter("e1", "bob"), true)).collect();
-        assert_eq!((put, mailbox.take().parcels.len()), (vec![true, false, false, false], 1));
+        let put: Vec<_> = (0..4).map(|_| mailbox.put(letter("e1", "bob"))).collect();
+        assert_eq!((put, mailbox.take().len()), (vec![true, false, false, false], 1));
         mailbox.stored();
-        assert!(!mailbox.put(letter("e1", "bob"), true));
+        assert!(!mailbox.put(letter("e1", "bob")));
     }
 
     #[test]
     fn what_was_taken_and_not_stored_is_taken_again_first() {
         let mailbox = Mailbox::default();
-        mailbox.put(letter("e1", "bob"), true);
-        assert_eq!(mailbox.take().parcels.len(), 1);
-        mailbox.put(letter("e2", "bob"), true);
-        let ids: Vec<_> = mailbox.take().parcels.iter().map(|parcel| parcel.envelope.id.clone()).collect();
+        mailbox.put(letter("e1", "bob"));
+        assert_eq!(mailbox.take().len(), 1);
+        mailbox.put(letter("e2", "bob"));
+        let ids: Vec<_> = mailbox.take().iter().map(|envelope| envelope.id.clone()).collect();
         assert_eq!(ids, ["e1", "e2"]);
         mailbox.stored();
         assert!(mailbox.take().is_empty());
@@ -276,7 +230,7 @@ mod tests {
                 let mailbox = mailbox.clone();
                 std::thread::spawn(move || {
                     for number in 0..LETTERS {
-                        mailbox.put(letter(&format!("{sender}{number}"), sender), true);
+                        mailbox.put(letter(&format!("{sender}{number}"), sender));
                         if number % 7 == 0 {
                             std::thread::yield_now();
                         }
@@ -288,38 +242,16 @@ mod tests {
             let mut received = Vec::new();
             while received.len() < 2 * LETTERS {
                 std::future::poll_fn(|context| mailbox.poll_mail(context)).await;
-                received.extend(mailbox.take().parcels);
+                received.extend(mailbox.take());
                 mailbox.stored();
             }
             received
         });
         senders.into_iter().for_each(|sender| sender.join().unwrap());
         for sender in ["bob", "carol"] {
-            let of: Vec<_> = received.iter().filter(|parcel| parcel.envelope.sender == sender).collect();
+            let of: Vec<_> = received.iter().filter(|envelope| envelope.sender == sender).collect();
             let in_order: Vec<_> = (0..LETTERS).map(|number| format!("{sender}{number}")).collect();
-            assert!(of.iter().map(|parcel| &parcel.envelope.id).eq(&in_order), "the order of {sender}'s letters");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn folding_keeps_what_is_addressed_and_counts_the_rest(
-            letters in prop::collection::vec((any::<bool>(), 0..4_usize), 900..1400),
-        ) {
-            let mailbox = Mailbox::default();
-            for (number, (addressed, sender)) in letters.iter().enumerate() {
-                mailbox.put(letter(&format!("e{number}"), &format!("s{sender}")), *addressed);
-            }
-            let taken = mailbox.take();
-            let addressed = letters.iter().enumerate().filter(|(_, (addressed, _))| *addressed);
-            let expected: Vec<_> = addressed.map(|(number, _)| format!("e{number}")).collect();
-            let kept: Vec<_> =
-                taken.parcels.iter().filter(|parcel| parcel.addressed).map(|parcel| parcel.envelope.id.clone()).collect();
-            prop_assert_eq!(kept, expected);
-            let left_out: usize = taken.folded.left_out.values().sum();
-            prop_assert_eq!(taken.parcels.len() + left_out, letters.len());
-            let bound = BOUND.max(letters.iter().filter(|(addressed, _)| *addressed).count() + 4 * LINES + 1);
-            prop_assert!(taken.parcels.len() <= bound);
+            assert!(of.iter().map(|envelope| &envelope.id).eq(&in_order), "the order of {sender}'s letters");
         }
     }
 }

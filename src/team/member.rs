@@ -15,6 +15,8 @@ use crate::model::Request;
 pub struct MemberLimits {
     /// Requests to the model.
     pub max_rounds: u64,
+    /// Tool calls.
+    pub max_calls: Option<u64>,
     /// Tokens, input and output.
     pub max_tokens: Option<u64>,
     /// Money, in the unit of the price table.
@@ -24,7 +26,7 @@ pub struct MemberLimits {
 impl Default for MemberLimits {
     /// 200 rounds; nothing else is limited.
     fn default() -> Self {
-        MemberLimits { max_rounds: 200, max_tokens: None, max_cost: None }
+        MemberLimits { max_rounds: 200, max_calls: None, max_tokens: None, max_cost: None }
     }
 }
 
@@ -74,6 +76,9 @@ pub(super) struct Member {
     /// How many starters stand between it and the lead.
     pub(super) depth: usize,
     pub(super) mail: Arc<dyn Mail>,
+    /// How far it has read what it overhears, and how far once what it has in hand is stored.
+    pub(super) read: u64,
+    pub(super) reading: u64,
     pub(super) status: Status,
     /// Counts up with each change of the status.
     pub(super) sequence: u64,
@@ -99,11 +104,13 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(new: NewMember, depth: usize, mail: Arc<dyn Mail>) -> Self {
+    pub(super) fn new(new: NewMember, depth: usize, mail: Arc<dyn Mail>, read: u64) -> Self {
         Member {
             new,
             depth,
             mail,
+            read,
+            reading: read,
             status: Status::Initializing,
             sequence: 0,
             ended: None,

@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 
 use super::address::{LEAD, check_name};
 use super::bus::{Bus, LocalBus, Mail};
-use super::envelope::{Envelope, EnvelopeKind};
+use super::envelope::{Envelope, EnvelopeKind, Parcel};
 use super::error::TeamError;
 use super::journal::{Journal, JournalEntry, Memory};
+use super::mailbox::Taken;
 use super::member::{Member, NewMember, Totals};
 use super::progress::Progress;
 use super::questions::Questions;
 use super::render;
+use super::room::Room;
 use super::status::{Ended, Outcome, Status};
 use super::task::{Task, TaskList, TaskState};
 use crate::agent::{Clock, LimitKind, LimitReached, SystemClock};
@@ -35,6 +37,8 @@ pub struct TeamLimits {
     pub max_depth: usize,
     /// Requests to models, of all together.
     pub max_rounds: Option<u64>,
+    /// Tool calls of all together.
+    pub max_calls: Option<u64>,
     /// Tokens of all together, input and output.
     pub max_tokens: Option<u64>,
     /// Money of all together, in the unit of the price table.
@@ -44,7 +48,14 @@ pub struct TeamLimits {
 impl Default for TeamLimits {
     /// 20,000 teammates, three deep; nothing else is limited.
     fn default() -> Self {
-        TeamLimits { max_teammates: 20_000, max_depth: 3, max_rounds: None, max_tokens: None, max_cost: None }
+        TeamLimits {
+            max_teammates: 20_000,
+            max_depth: 3,
+            max_rounds: None,
+            max_calls: None,
+            max_tokens: None,
+            max_cost: None,
+        }
     }
 }
 
@@ -137,9 +148,11 @@ pub(super) struct State {
     pub(super) members: Vec<Member>,
     pub(super) index: HashMap<String, usize>,
     pub(super) lead: Arc<dyn Mail>,
-    /// How many letters the lead got, and how many of them it has read.
-    pub(super) lead_letters: usize,
+    /// How many letters the lead has read.
     pub(super) lead_read: usize,
+    pub(super) room: Room,
+    /// How many members do something.
+    busy: usize,
     pub(super) tasks: TaskList,
     pub(super) questions: Questions,
     pub(super) progress: Progress,
@@ -188,6 +201,22 @@ impl State {
         }
     }
 
+    /// A new status. Returns its number.
+    pub(super) fn change_status(&mut self, name: &str, status: Status) -> u64 {
+        let Some(member) = self.index.get(name).map(|index| &mut self.members[*index]) else { return 0 };
+        let (was, is) = (!member.status.is_quiet(), !status.is_quiet());
+        self.busy = self.busy + usize::from(is) - usize::from(was);
+        member.status = status;
+        member.sequence += 1;
+        member.sequence
+    }
+
+    /// A letter for the lead. Its mailbox wakes nobody: whoever listens to the team is told.
+    pub(super) fn tell_lead(&mut self, envelope: Arc<Envelope>) {
+        self.lead.put(envelope);
+        self.wants_listener = true;
+    }
+
     fn revive(&mut self, name: &str) {
         self.revived.push(name.to_owned());
         self.wants_listener = true;
@@ -196,8 +225,14 @@ impl State {
     /// A letter of the team itself.
     pub(super) fn notice(&mut self, about: &str, text: String, clock: &dyn Clock) -> Arc<Envelope> {
         self.letters += 1;
+        self.notice_with(format!("e{}", self.letters), about, text, clock)
+    }
+
+    /// The same with an id of its own, which takes no number from the letters that are written down.
+    pub(super) fn notice_with(&self, id: String, about: &str, text: String, clock: &dyn Clock) -> Arc<Envelope> {
         Arc::new(Envelope {
-            id: format!("e{}", self.letters),
+            id,
+            number: self.letters,
             sender: about.to_owned(),
             recipients: vec![LEAD.to_owned()],
             text,
@@ -219,8 +254,9 @@ impl Office {
             members: Vec::new(),
             index: HashMap::new(),
             lead: bus.mailbox(LEAD),
-            lead_letters: 0,
             lead_read: 0,
+            room: Room::default(),
+            busy: 0,
             tasks: TaskList::default(),
             questions: Questions::default(),
             progress: Progress::default(),
@@ -290,13 +326,13 @@ impl Office {
         let depth = state.member(&new.parent).map_or(0, |parent| parent.depth) + 1;
         let role = if new.role.is_empty() { String::new() } else { format!(": {}", new.role) };
         let notice = state.notice(&new.name, format!("{} has joined the team{role}", new.name), &*self.clock);
-        for member in &state.members {
-            member.mail.put(notice.clone(), false);
-        }
+        state.room.push(notice, &[]);
         state.emit("joined", &new.name, || json!({"role": new.role, "parent": new.parent}));
         let mail = self.bus.mailbox(&new.name);
         state.index.insert(new.name.clone(), state.members.len());
-        state.members.push(Member::new(new, depth, mail));
+        let read = state.room.end();
+        state.members.push(Member::new(new, depth, mail, read));
+        state.busy += 1;
     }
 
     /// A teammate's prompt: who it is, who was there when it came. It stays the same.
@@ -311,10 +347,10 @@ impl Office {
     /// What a teammate does. An older number of `sequence` than the present one changes nothing.
     pub fn set_status(&self, name: &str, status: Status) {
         self.with(|state| {
-            let Some(member) = state.member_mut(name).filter(|member| member.status != status) else { return };
-            member.status = status.clone();
-            member.sequence += 1;
-            let sequence = member.sequence;
+            if state.member(name).is_none_or(|member| member.status == status) {
+                return;
+            }
+            let sequence = state.change_status(name, status.clone());
             state.emit("status", name, || {
                 let mut data = status.to_json();
                 data["number"] = json!(sequence);
@@ -328,6 +364,30 @@ impl Office {
         self.with(|state| {
             if name == LEAD { Some(state.lead.clone()) } else { state.member(name).map(|member| member.mail.clone()) }
         })
+    }
+
+    /// Everything that a teammate has to read. It is in its hand until [`stored`](Office::stored).
+    pub fn take(&self, name: &str) -> Taken {
+        self.with(|state| {
+            let end = state.room.end();
+            let Some(member) = state.member_mut(name) else { return Taken::default() };
+            member.reading = end;
+            let (read, mail) = (member.read, member.mail.take());
+            let (mut parcels, left_out) = state.room.unread(read, name);
+            parcels.extend(mail.into_iter().map(|envelope| Parcel { envelope, addressed: true }));
+            parcels.sort_by_key(|parcel| parcel.envelope.number);
+            Taken { left_out, parcels }
+        })
+    }
+
+    /// What a teammate took is in its conversation now.
+    pub fn stored(&self, name: &str) {
+        self.with(|state| {
+            if let Some(member) = state.member_mut(name) {
+                member.mail.stored();
+                member.read = member.reading;
+            }
+        });
     }
 
     /// Counts a request and remembers it as it is sent.
@@ -372,6 +432,10 @@ impl Office {
             };
             count(LimitKind::Rounds, own.rounds, Some(limits.max_rounds), format!("the rounds of {name} are used"))
                 .or_else(|| {
+                    count(LimitKind::Calls, own.calls, limits.max_calls, format!("the calls of {name} are used"))
+                })
+                .or_else(|| count(LimitKind::Calls, all.calls, team.max_calls, "the team's calls are used".into()))
+                .or_else(|| {
                     let used = own.usage.total_tokens();
                     count(LimitKind::Tokens, used, limits.max_tokens, format!("the tokens of {name} are used"))
                 })
@@ -389,13 +453,13 @@ impl Office {
     pub fn end(&self, name: &str, ended: Ended, text: &str) -> bool {
         self.with(|state| {
             let Some(member) = state.member_mut(name) else { return true };
-            if ended.outcome.comes_back() && !member.stopping && member.mail.addressed() > 0 {
+            if ended.outcome.comes_back() && !member.stopping && !member.mail.is_empty() {
                 (member.is_done, member.ignores) = (false, None);
                 return false;
             }
             if state.suspended {
-                let Some(member) = state.member_mut(name) else { return true };
-                (member.status, member.ended) = (ended.status(), Some(ended));
+                state.change_status(name, ended.status());
+                state.member_mut(name).into_iter().for_each(|member| member.ended = Some(ended.clone()));
                 return true;
             }
             let Some(member) = state.member_mut(name) else { return true };
@@ -411,20 +475,16 @@ impl Office {
 
     /// `live`: it happens now, and was not read from the journal.
     pub(super) fn let_go(&self, state: &mut State, name: &str, ended: Ended, live: bool) {
+        state.change_status(name, ended.status());
         let Some(member) = state.member_mut(name) else { return };
-        member.status = ended.status();
-        member.sequence += 1;
         if ended.outcome == Outcome::Done {
             member.summary.clone_from(&ended.reason);
         }
         member.ended = Some(ended.clone());
         let why = ended.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let notice = state.notice(name, format!("{name} has ended ({}){why}", ended.outcome), &*self.clock);
-        state.lead_letters += 1;
-        state.lead.put(notice.clone(), true);
-        for other in state.members.iter().filter(|member| member.name() != name) {
-            other.mail.put(notice.clone(), false);
-        }
+        state.tell_lead(notice.clone());
+        state.room.push(notice, &[]);
         state.questions.drop_of(name);
         let released = if live { state.tasks.release(name) } else { Vec::new() };
         for task in &released {
@@ -441,7 +501,7 @@ impl Office {
             for name in names {
                 let Some(member) = state.member_mut(name) else { continue };
                 let back = member.ended.as_ref().is_some_and(|ended| ended.outcome.comes_back());
-                if !back || member.mail.addressed() == 0 || state.closed {
+                if !back || member.mail.is_empty() || state.closed {
                     continue;
                 }
                 if self.journal.write(&JournalEntry::TeamBack { name: name.clone() }).is_ok() {
@@ -455,8 +515,7 @@ impl Office {
     pub(super) fn come_back(state: &mut State, name: &str) {
         let Some(member) = state.member_mut(name) else { return };
         (member.ended, member.is_done, member.ignores, member.stopping) = (None, false, None, false);
-        member.status = Status::Initializing;
-        member.sequence += 1;
+        state.change_status(name, Status::Initializing);
         state.emit("back", name, || json!({}));
     }
 
@@ -524,11 +583,8 @@ impl Office {
     /// Whether nobody does anything, and nobody has mail that would wake it.
     pub fn is_quiet(&self) -> bool {
         self.with(|state| {
-            state.revived.is_empty()
-                && state
-                    .members
-                    .iter()
-                    .all(|member| member.status.is_quiet() && (member.ended.is_some() || member.mail.addressed() == 0))
+            let has_mail = |member: &Member| member.ended.is_none() && !member.mail.is_empty();
+            state.busy == 0 && state.revived.is_empty() && !state.members.iter().any(has_mail)
         })
     }
 
@@ -619,7 +675,7 @@ fn view(state: &State, member: &Member) -> MemberView {
         sequence: member.sequence,
         ended: member.ended.clone(),
         totals: member.totals,
-        mail: (member.mail.len(), member.mail.addressed()),
+        mail: (state.room.count(member.read, member.name()) + member.mail.len(), member.mail.len()),
         text: member.text.clone(),
         summary: member.summary.clone(),
         asked: state.questions.asked_by(member.name()),
@@ -632,16 +688,12 @@ fn view(state: &State, member: &Member) -> MemberView {
 pub(super) struct Delivery {
     pub(super) envelope: Arc<Envelope>,
     pub(super) addressed: Vec<Arc<dyn Mail>>,
-    pub(super) overheard: Vec<Arc<dyn Mail>>,
 }
 
 impl Delivery {
     pub(super) fn deliver(self) {
-        for mail in &self.overheard {
-            mail.put(self.envelope.clone(), false);
-        }
         for mail in &self.addressed {
-            mail.put(self.envelope.clone(), true);
+            mail.put(self.envelope.clone());
         }
     }
 }

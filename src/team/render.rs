@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::envelope::{Envelope, EnvelopeKind, Parcel};
-use super::mailbox::{Folded, LINES, Taken};
+use super::envelope::{Envelope, EnvelopeKind};
+use super::mailbox::Taken;
 use super::task::Task;
 use crate::fence::neutral;
 
 const TAGS: &[&str] = &["message", "overheard", "team", "held", "notice"];
+/// How many lines of each sender are shown of what is overheard.
+const LINES: usize = 5;
 /// How many names a summary of the team holds.
 const NAMES: usize = 50;
 /// How much of an overheard message is shown, in characters.
 const OVERHEARD: usize = 500;
 
-/// Everything that was taken out of a mailbox, as one message for a model: what is addressed to it in order, before that
-/// what it overheard, the last lines of each sender.
+/// Everything that somebody has to read, as one message for a model, in order: what is addressed to it, and of what it
+/// overheard the last lines of each sender.
 pub(super) fn mail(taken: &Taken, held: &[String]) -> String {
     let mut parts = Vec::new();
     if !held.is_empty() {
@@ -25,12 +27,51 @@ pub(super) fn mail(taken: &Taken, held: &[String]) -> String {
             letters.join("\n")
         ));
     }
-    let overheard: Vec<_> = taken.parcels.iter().filter(|parcel| !parcel.addressed).collect();
-    if let Some(text) = chatter(&overheard, &taken.folded) {
-        parts.push(text);
+    let (keeps, mut lines) = fold(taken);
+    for (parcel, keep) in taken.parcels.iter().zip(keeps) {
+        if parcel.addressed {
+            parts.extend(overheard(&mut lines));
+            parts.push(letter(&parcel.envelope));
+        } else if keep {
+            lines.push(line(&parcel.envelope));
+        }
     }
-    parts.extend(taken.parcels.iter().filter(|parcel| parcel.addressed).map(|parcel| letter(&parcel.envelope)));
+    parts.extend(overheard(&mut lines));
     parts.join("\n\n")
+}
+
+/// Which letters are shown: of what is overheard the last of each sender. And how many are not, in words.
+fn fold(taken: &Taken) -> (Vec<bool>, Vec<String>) {
+    let (mut kept, mut left_out) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    let mut keeps = vec![true; taken.parcels.len()];
+    for (keep, parcel) in keeps.iter_mut().zip(&taken.parcels).rev().filter(|(_, parcel)| !parcel.addressed) {
+        let sender = parcel.envelope.sender.as_str();
+        let count = kept.entry(sender).or_default();
+        *count += 1;
+        if *count > LINES {
+            *keep = false;
+            *left_out.entry(sender).or_default() += 1;
+        }
+    }
+    let mut more: Vec<_> = left_out.iter().map(|(sender, count)| format!("{count} more of {sender}")).collect();
+    if taken.left_out > 0 {
+        more.push(format!("{} older ones", taken.left_out));
+    }
+    let said = (!more.is_empty()).then(|| format!("({}, left out)", more.join(", ")));
+    (keeps, said.into_iter().collect())
+}
+
+fn overheard(lines: &mut Vec<String>) -> Option<String> {
+    let lines = std::mem::take(lines);
+    (!lines.is_empty()).then(|| format!("<overheard>\n{}\n</overheard>", lines.join("\n")))
+}
+
+fn line(envelope: &Envelope) -> String {
+    let text = neutral(&crate::fence::cut(envelope.text.trim(), OVERHEARD), TAGS).replace('\n', " ");
+    match envelope.kind {
+        EnvelopeKind::Notice => format!("({text})"),
+        EnvelopeKind::Message => format!("{} to {}: {text}", envelope.sender, envelope.recipients.join(", ")),
+    }
 }
 
 /// Who a message with all this is from: one sender, or several.
@@ -59,37 +100,6 @@ fn letter(envelope: &Envelope) -> String {
         head.push_str(" expects_reply=\"true\"");
     }
     format!("{head}>\n{text}\n</message>")
-}
-
-/// What was overheard: the last lines of each sender, in order, and how many more there were.
-fn chatter(parcels: &[&Parcel], folded: &Folded) -> Option<String> {
-    let mut left_out: BTreeMap<&str, usize> =
-        folded.left_out.iter().map(|(sender, count)| (sender.as_str(), *count)).collect();
-    let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut lines = Vec::new();
-    for parcel in parcels.iter().rev() {
-        let envelope = &parcel.envelope;
-        let count = kept.entry(envelope.sender.as_str()).or_default();
-        *count += 1;
-        if *count > LINES {
-            *left_out.entry(envelope.sender.as_str()).or_default() += 1;
-            continue;
-        }
-        let text = neutral(&crate::fence::cut(envelope.text.trim(), OVERHEARD), TAGS).replace('\n', " ");
-        lines.push(match envelope.kind {
-            EnvelopeKind::Notice => format!("({text})"),
-            EnvelopeKind::Message => format!("{} to {}: {text}", envelope.sender, envelope.recipients.join(", ")),
-        });
-    }
-    if lines.is_empty() && left_out.is_empty() {
-        return None;
-    }
-    lines.reverse();
-    let more: Vec<_> = left_out.iter().map(|(sender, count)| format!("{count} more of {sender}")).collect();
-    if !more.is_empty() {
-        lines.insert(0, format!("({}, left out)", more.join(", ")));
-    }
-    Some(format!("<overheard>\n{}\n</overheard>", lines.join("\n")))
 }
 
 /// Who is in the team, for a prompt: in the order in which they came, so that it stays as it is.
@@ -142,10 +152,12 @@ mod tests {
 
     use super::*;
     use crate::message::Timestamp;
+    use crate::team::Parcel;
 
     fn parcel(sender: &str, text: &str, addressed: bool) -> Parcel {
         let envelope = Envelope {
             id: "e1".into(),
+            number: 0,
             sender: sender.into(),
             recipients: vec!["ada".into()],
             text: text.into(),

@@ -67,9 +67,14 @@ impl Office {
     /// These letters stand in a teammate's conversation. Returns whether it has to be given to a driver: it has not
     /// ended, or comes back because mail is there.
     pub fn delivered(&self, name: &str, ids: &HashSet<String>) -> bool {
-        if let Some(mail) = self.mailbox(name) {
-            mail.forget(ids);
-        }
+        self.with(|state| {
+            let behind = state.room.behind(|id| ids.contains(id));
+            if let Some(member) = state.member_mut(name) {
+                member.mail.forget(ids);
+                // What it overheard before the last letter that it got, it had got or was left out.
+                member.read = member.read.max(behind.unwrap_or_default());
+            }
+        });
         self.bring_back(&[name.to_owned()]);
         self.with(|state| {
             let Some(member) = state.member(name) else { return false };
@@ -152,6 +157,18 @@ impl Office {
                 .map(|question| json!({"id": question.id, "from": question.from}))
                 .collect();
             let (asked, tasks) = (json!(idle.asked), json!(idle.tasks));
+            let mut open: Vec<String> = state
+                .questions
+                .owed_by(name)
+                .map(|question| format!("{} waits for its answer ({})", question.from, question.id))
+                .collect();
+            open.extend(idle.tasks.iter().map(|task| format!("{task} is in progress")));
+            if !open.is_empty() {
+                let text = format!("{name} waits, and {}", open.join(", "));
+                let sequence = state.member(name).map_or(0, |member| member.sequence);
+                let notice = state.notice_with(format!("{name} idle {sequence}"), name, text, &*self.clock);
+                state.tell_lead(notice);
+            }
             state.emit("idle", name, || json!({"waits_for": asked, "owes": owes, "tasks": tasks}));
             idle
         })

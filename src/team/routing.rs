@@ -68,6 +68,7 @@ impl Office {
         state.letters += 1;
         let envelope = Arc::new(Envelope {
             id: draft.id.clone().unwrap_or_else(|| format!("e{}", state.letters)),
+            number: state.letters,
             sender: sender.to_owned(),
             recipients: route.recipients,
             text: draft.text,
@@ -96,20 +97,14 @@ impl Office {
     pub(super) fn address(&self, state: &mut State, envelope: &Arc<Envelope>, addressed: &[String]) -> Delivery {
         state.questions.note(envelope, addressed);
         state.emit("mail", &envelope.sender, || json!(envelope));
-        let mut delivery = Delivery { envelope: envelope.clone(), addressed: Vec::new(), overheard: Vec::new() };
-        let is_addressed = |name: &str| addressed.iter().any(|known| known == name);
-        for member in state.members.iter().filter(|member| member.name() != envelope.sender) {
-            if is_addressed(member.name()) {
-                delivery.addressed.push(member.mail.clone());
-            } else if !envelope.private {
-                delivery.overheard.push(member.mail.clone());
-            }
+        if !envelope.private {
+            state.room.push(envelope.clone(), addressed);
         }
-        if envelope.sender != LEAD && is_addressed(LEAD) {
-            state.lead_letters += 1;
-            delivery.addressed.push(state.lead.clone());
+        if addressed.iter().any(|name| name == LEAD) {
+            state.tell_lead(envelope.clone());
         }
-        delivery
+        let mail = addressed.iter().filter_map(|name| state.member(name)).map(|member| member.mail.clone());
+        Delivery { envelope: envelope.clone(), addressed: mail.collect() }
     }
 
     /// What the lead has not read yet, oldest first. Read once, it does not come again, also after a restart.
@@ -119,14 +114,14 @@ impl Office {
     pub fn lead_mail(&self) -> Result<Vec<Arc<Envelope>>, TeamError> {
         self.with(|state| {
             let taken = state.lead.take();
-            if taken.parcels.is_empty() {
-                return Ok(Vec::new());
+            if taken.is_empty() {
+                return Ok(taken);
             }
-            let letters = state.lead_read + taken.parcels.len();
+            let letters = state.lead_read + taken.len();
             self.journal.write(&JournalEntry::TeamLeadRead { letters })?;
             state.lead_read = letters;
             state.lead.stored();
-            Ok(taken.parcels.into_iter().map(|parcel| parcel.envelope).collect())
+            Ok(taken)
         })
     }
 }

@@ -28,6 +28,8 @@ pub enum Status {
     Retrying {
         /// Which attempt failed, from 1.
         attempt: u32,
+        /// How many there are at most, if that is known.
+        of: Option<u32>,
         /// How long until the next.
         delay: Duration,
         /// Why.
@@ -73,8 +75,8 @@ impl Status {
         match self {
             Status::Working { tools } => json!({"status": name, "tools": tools}),
             Status::Waiting { for_ } => json!({"status": name, "for": for_}),
-            Status::Retrying { attempt, delay, error } => {
-                json!({"status": name, "attempt": attempt, "delay": delay.as_secs_f64(), "error": error})
+            Status::Retrying { attempt, of, delay, error } => {
+                json!({"status": name, "attempt": attempt, "of": of, "delay": delay.as_secs_f64(), "error": error})
             }
             Status::Failed { error } => json!({"status": name, "error": error}),
             _ => json!({"status": name}),

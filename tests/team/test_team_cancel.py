@@ -174,7 +174,7 @@ def test_cancel_in_a_retry_s_wait() -> None:
         team.on_event(lambda event: retrying.set() if event.type == "status" and event.status == "retrying" else None)
         ada = team.spawn("ada", prompt="go")
         assert retrying.wait(30)
-        assert ada.status == "retrying" and ada.status_detail["attempt"] == 1
+        assert ada.status == "retrying" and (ada.status_detail["attempt"], ada.status_detail["of"]) == (1, 4)
         team.cancel("ada")
         team.join_sync(until="ended", timeout=20)
         assert ada.outcome == "cancelled"
@@ -254,6 +254,12 @@ def test_limits_of_one_and_of_all() -> None:
         team.join_sync(timeout=20)
         assert (ada.outcome, ada.rounds, bob.outcome, bob.rounds) == ("limit", 3, "limit", 5)
         assert ada.result.reason == "the rounds of ada are used: 3 of 3"
+    with hw.Team(model, tools=[look], max_calls=2, team_calls=5) as team:
+        mates = [team.spawn(name, prompt="go") for name in ("ada", "bob")]
+        carol = team.spawn("carol", prompt="go", max_calls=50)
+        team.join_sync(timeout=20)
+        assert [(mate.outcome, mate.calls) for mate in mates] == [("limit", 2), ("limit", 2)]
+        assert (carol.outcome, carol.result.reason) == ("limit", "the team's calls are used: 5 of 5")
     with hw.Team(model, tools=[look], team_rounds=4) as team:
         mates = [team.spawn(name, prompt="go") for name in ("ada", "bob")]
         board = team.join_sync(timeout=20)
@@ -280,7 +286,7 @@ def test_idle_timeout_ends_as_idle_and_a_message_brings_it_back() -> None:
     with hw.Team() as team:
         ada = team.spawn("ada", prompt="go", model=hw.Scripted(["ok", "ok again"]), idle_timeout=0.01)
         team.join_sync(until="ended", timeout=20)
-        assert ada.outcome == "idle" and ada.status == "completed"
+        assert ada.outcome == "idle" and ada.status == "completed" and not ada.alive
         team.send("@ada again")
         team.join_sync(until="ended", timeout=20)
         assert (ada.outcome, ada.rounds) == ("idle", 2)

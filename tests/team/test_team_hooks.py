@@ -201,6 +201,17 @@ def test_a_hook_that_stops_ends_as_hook_stop() -> None:
         assert (ada.outcome, ada.status, ada.result.reason) == ("hook_stop", "failed", "enough")
 
 
+def test_a_mode_holds_for_teammates_that_come(tmp_path: Path) -> None:
+    hooks = hw.HookChain()
+    hooks.add(hw.ReviewGate(when="review"))
+    write = Call("write_file", {"path": "a.txt", "content": "x"})
+    with hw.Team(hooks=hooks, tools=hw.workspace_tools(tmp_path), cwd=tmp_path, mode="review") as team:
+        ada = team.spawn("ada", prompt="go", model=hw.Scripted([write, send("seen", "lead"), "ok"]))
+        team.join_sync(timeout=20)
+        assert ada.alive and not (tmp_path / "a.txt").exists() and ada.history[2].is_error
+        assert results(ada)[1].startswith("sent to lead")
+
+
 def test_disabled_tools_and_hooks() -> None:
     hooks = hw.HookChain()
     heard: list[str] = []

@@ -48,6 +48,8 @@ pub enum Doing {
     Retrying {
         /// Which attempt failed, from 1.
         attempt: u32,
+        /// How many there are at most, if that is known.
+        of: Option<u32>,
         /// How long until the next.
         delay: Duration,
         /// Why.

@@ -327,11 +327,11 @@ impl Run {
                 StreamEvent::ToolCall { index, id: _, name, arguments_delta: delta } => {
                     self.port.emit(|| RunEvent::CallDelta { index, name, delta });
                 }
-                StreamEvent::Retry { attempt, failure, wait } => {
+                StreamEvent::Retry { attempt, of, failure, wait } => {
                     self.retries += 1;
                     let (delay, error) = (wait, failure.to_string());
-                    self.doing(|| Doing::Retrying { attempt, delay, error });
-                    self.port.emit(|| RunEvent::Retry { attempt, failure, wait });
+                    self.doing(|| Doing::Retrying { attempt, of, delay, error });
+                    self.port.emit(|| RunEvent::Retry { attempt, of, failure, wait });
                 }
             }
         }

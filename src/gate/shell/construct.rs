@@ -35,20 +35,23 @@ impl Walk<'_> {
         self.conditional += 1;
         let mark = (self.reasons.len(), self.commands.len());
         let before = self.variables.clone();
-        // Each loop around this one walks it as often again.
-        let most = if self.loops >= MAX_FOLLOWED_LOOPS { 0 } else { MAX_ROUNDS };
+        // Each loop around this one walks it as often again: deep inside it is walked once, with nothing known.
+        let is_deep = self.loops >= MAX_FOLLOWED_LOOPS;
+        if is_deep {
+            self.variables.forget();
+        }
         for round in 0.. {
             let start = self.variables.clone();
             self.round(&mut walk);
             self.variables.join(&start);
-            if self.variables == start {
+            if is_deep || self.variables == start {
                 break;
             }
-            if round == most {
+            if round == MAX_ROUNDS {
                 // What it settles on is not found: then nothing is known.
                 self.variables.forget();
             }
-            if round > most {
+            if round > MAX_ROUNDS {
                 break;
             }
             self.reasons.truncate(mark.0);

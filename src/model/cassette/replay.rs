@@ -94,7 +94,8 @@ impl Replay {
             match (entry.answer(request, ask), again) {
                 (Err(failure), true) => {
                     if let Some(watch) = &ask.watch {
-                        watch(StreamEvent::Retry { attempt: entry.attempt, failure, wait: Duration::ZERO });
+                        let (attempt, wait) = (entry.attempt, Duration::ZERO);
+                        watch(StreamEvent::Retry { attempt, of: None, failure, wait });
                     }
                 }
                 (result, _) => return result,
