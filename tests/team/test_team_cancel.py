@@ -256,6 +256,7 @@ def test_limits_of_one_and_of_all() -> None:
         assert ada.result.reason == "the rounds of ada are used: 3 of 3"
     with hw.Team(model, tools=[look], max_calls=2, team_calls=5) as team:
         mates = [team.spawn(name, prompt="go") for name in ("ada", "bob")]
+        team.join_sync(timeout=20)
         carol = team.spawn("carol", prompt="go", max_calls=50)
         team.join_sync(timeout=20)
         assert [(mate.outcome, mate.calls) for mate in mates] == [("limit", 2), ("limit", 2)]
