@@ -10,6 +10,8 @@ use crate::fence::neutral;
 const TAGS: &[&str] = &["message", "overheard", "team", "held", "notice"];
 /// How many lines of each sender are shown of what is overheard.
 const LINES: usize = 5;
+/// How many notices of the team.
+const NOTICES: usize = 20;
 /// How many names a summary of the team holds.
 const NAMES: usize = 50;
 /// How much of an overheard message is shown, in characters.
@@ -45,10 +47,11 @@ fn fold(taken: &Taken) -> (Vec<bool>, Vec<String>) {
     let (mut kept, mut left_out) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     let mut keeps = vec![true; taken.parcels.len()];
     for (keep, parcel) in keeps.iter_mut().zip(&taken.parcels).rev().filter(|(_, parcel)| !parcel.addressed) {
-        let sender = parcel.envelope.sender.as_str();
+        let is_notice = parcel.envelope.kind == EnvelopeKind::Notice;
+        let (sender, most) = if is_notice { ("the team", NOTICES) } else { (parcel.envelope.sender.as_str(), LINES) };
         let count = kept.entry(sender).or_default();
         *count += 1;
-        if *count > LINES {
+        if *count > most {
             *keep = false;
             *left_out.entry(sender).or_default() += 1;
         }

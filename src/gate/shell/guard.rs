@@ -12,6 +12,8 @@ pub(super) const MAX_BYTES: usize = 16 * 1024;
 pub(super) const MAX_PIECES: usize = 1000;
 /// How many constructs may stand in one another.
 pub(super) const MAX_DEPTH: usize = 10;
+/// How many `case` may stand in one another: where one is not closed, the parser begins anew twice as often with each.
+const MAX_CASES: usize = 6;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
 const MAX_BRACKETS: usize = 300;
 /// How many `name[` a text may hold: the parser follows subscripts into one another on its stack. Brackets that close
@@ -41,6 +43,7 @@ pub(super) fn check(text: &str) -> Result<usize, Refusal> {
         at: 0,
         open: Vec::new(),
         words: 0,
+        cases: 0,
         brackets: 0,
         pieces: 0,
         in_announced_line: false,
@@ -176,6 +179,8 @@ struct Scan<'t> {
     open: Vec<Open>,
     /// How many `if`, `do`, `case`, `[[` are open.
     words: usize,
+    /// How many of these are `case`.
+    cases: usize,
     brackets: usize,
     pieces: usize,
     /// Whether a here-document begins at the next line.
@@ -376,11 +381,15 @@ impl Scan<'_> {
         match &rest[..end] {
             b"if" | b"do" | b"case" | b"[[" | b"select" => {
                 self.words += 1;
-                if self.words + self.open.len() > MAX_DEPTH {
+                self.cases += usize::from(rest.starts_with(b"case"));
+                if self.words + self.open.len() > MAX_DEPTH || self.cases > MAX_CASES {
                     return Err((ReasonCode::TooDeep, self.at));
                 }
             }
-            b"fi" | b"done" | b"esac" | b"]]" => self.words = self.words.saturating_sub(1),
+            b"fi" | b"done" | b"esac" | b"]]" => {
+                self.words = self.words.saturating_sub(1);
+                self.cases = self.cases.saturating_sub(usize::from(rest.starts_with(b"esac")));
+            }
             _ => {}
         }
         Ok(())
