@@ -126,42 +126,13 @@ def letters() -> float:
     return LETTERS / (spent() - cpu)
 
 
-async def letters_of_peer() -> float:
-    """The same between two agents of the runtime of autogen-core."""
-    from dataclasses import dataclass
+def letters_of_peer() -> float:
+    """The same for the runtime of autogen-core."""
+    from . import team_peer
 
-    from autogen_core import AgentId, MessageContext, RoutedAgent, SingleThreadedAgentRuntime, message_handler
-
-    count, over = 4_000, asyncio.Event()
-
-    @dataclass
-    class Letter:
-        number: int
-
-    class Bouncer(RoutedAgent):
-        """Takes a letter, and says so to the runtime."""
-
-        received = 0
-
-        def __init__(self) -> None:
-            super().__init__("takes")
-
-        @message_handler
-        async def on_letter(self, message: Letter, ctx: MessageContext) -> None:
-            type(self).received += 1
-            if type(self).received >= count:
-                over.set()
-
-    runtime = SingleThreadedAgentRuntime()
-    await Bouncer.register(runtime, "bob", Bouncer)
-    runtime.start()
     cpu = spent()
-    for number in range(count):
-        await runtime.send_message(Letter(number), AgentId("bob", "default"))
-    await over.wait()
-    used = spent() - cpu
-    await runtime.stop()
-    return count / used
+    asyncio.run(team_peer.exchange())
+    return team_peer.COUNT / (spent() - cpu)
 
 
 def hundred() -> float:
@@ -204,7 +175,7 @@ def sections(**_: Any) -> list[Section]:
         "core alone is in `cargo bench --no-default-features --bench core -- team/`."
     )
     ours = statistics.median(letters() for _ in range(5))
-    theirs = statistics.median(asyncio.run(letters_of_peer()) for _ in range(3))
+    theirs = statistics.median(letters_of_peer() for _ in range(3))
     post = Section("Letters between two, no model", ["who", "letters a CPU-second"])
     post.rows += [
         ["hookwright, through Python: sent, taken, stored", f"{ours:,.0f} ({multiple(ours / theirs)})"],

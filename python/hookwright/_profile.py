@@ -10,6 +10,7 @@ from ._agent import Agent
 from ._native import Session, WorkspaceTool
 from ._teammate import Teammate, agent_of
 from ._tools import Context, Tool
+from ._workers import in_thread
 from .exceptions import ConfigError, TeamError, ToolError
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def spawn_tool(team: Team) -> Tool[..., Any]:
         if starter is None:
             raise ToolError("only a teammate can start another")
         try:
-            team._spawn(name, role=role, prompt=prompt, parent=starter)
+            # A worktree takes its time, and the loop of the team is not to wait for it.
+            await in_thread(lambda: team._spawn(name, role=role, prompt=prompt, parent=starter), ())
         except (TeamError, ValueError) as error:
             raise ToolError(str(error)) from error
         return f"{name} has joined the team"

@@ -152,6 +152,7 @@ class Team:
         self._watchers: list[TeamEvents] = []
         self._waits: list[tuple[Callable[[], bool], Callable[[], None]]] = []
         self._lock = threading.Lock()
+        self._beginning: list[tuple[Teammate, bool]] = []
         self._closed = False
         self._look_pending = False
         _open_teams.add(self)
@@ -253,19 +254,20 @@ class Team:
         member = {
             "name": name, "role": role, "parent": starter, "limits": {**self._limits, **own}, "may_spawn": may_spawn,
         }  # fmt: skip
-        with self._lock:
-            self._office.join(member)
-            try:
-                tree = self._tree(name, self._worktrees if worktree is None else worktree, made)
-                mate = Teammate(self, name, self._profile(model, tools, made["disabled_hooks"], tree), made, tree)
-            except BaseException as error:
-                self._office.end(name, "crashed", str(error))
-                raise
-            self._mates[name] = mate
-        self._office.note(name, _MADE, {**made, "worktree": None if tree is None else tree._as_dict()})
+        self._office.join(member)
+        try:
+            tree = self._tree(name, self._worktrees if worktree is None else worktree, made)
+            mate = Teammate(self, name, self._profile(model, tools, made["disabled_hooks"], tree), made, tree)
+        except BaseException as error:
+            self._office.end(name, "crashed", str(error))
+            raise
+        self._mates[name] = mate
+        if self._journal is not None:
+            self._office.note(name, _MADE, {**made, "worktree": None if tree is None else tree._as_dict()})
         if prompt is not None:
-            self._office.send(starter, prompt, [name])
-        mate._begin()
+            # Others are told the role, and need not read what each is to do.
+            self._office.send(starter, prompt, [name], private=True)
+        self._begin(mate)
         return mate
 
     def _tree(self, name: str, wanted: bool, made: dict[str, Any]) -> Worktree | None:
@@ -371,15 +373,14 @@ class Team:
         """What came in for the lead since the last time: messages, and who ended how. Each comes once."""
         return [Envelope(**letter) for letter in self._office.lead_mail()]
 
+    @property
+    def unread(self) -> int:
+        """How many letters the lead has not read yet; looking does not read them."""
+        return self._office.lead_waiting()
+
     def context(self) -> str:
-        """What a model that leads the team should read now, and has not yet: its mail in few words."""
-        lines = []
-        for letter in self.receive():
-            if letter.kind == "notice":
-                lines.append(f"({letter.text})")
-            else:
-                lines.append(f"{letter.sender} ({letter.id}): {letter.text}")
-        return "\n".join(lines)
+        """What a model that leads the team has not read yet: its mail, fenced as teammates read theirs."""
+        return self._office.lead_context()
 
     def lead_tools(self) -> list[Tool[..., Any]]:
         """Tools by which an agent leads this team: ``spawn_teammate``, ``send_message``, ``list_team``, ``task_add``
@@ -392,8 +393,8 @@ class Team:
             >>> script = [start, hw.ToolCall("wait_for_team", {}), "There are 4 files."]
             >>> lead = hw.Agent(hw.Scripted(script), tools=team.lead_tools())
             >>> result = lead.run_sync("how many files are there?")
-            >>> print(result.tool_calls[1].result.splitlines()[-1])
-            (ada has ended (done): 4 files)
+            >>> print(result.tool_calls[1].result.splitlines()[-2])
+            ada has ended (done): 4 files
             >>> team.close()
         """
         return lead_tools(self)
@@ -475,6 +476,20 @@ class Team:
         for name in revived:
             if name in self._mates:
                 self._mates[name]._start(False)
+
+    def _begin(self, mate: Teammate, interrupted: bool = False) -> None:
+        """Has the loop begin a life; one call of the loop for as many as there are. From any thread."""
+        with self._lock:
+            self._beginning.append((mate, interrupted))
+            alone = len(self._beginning) == 1
+        if alone:
+            call_soon(self._loop, self._begin_all)
+
+    def _begin_all(self) -> None:
+        with self._lock:
+            beginning, self._beginning = self._beginning, []
+        for mate, interrupted in beginning:
+            mate._start(interrupted)
 
     def _news(self) -> None:
         call_soon(self._loop, self._listen)
@@ -695,7 +710,7 @@ class Team:
             if self._office.delivered(name, mate.session):
                 ready.append((mate, interrupted))
         for mate, interrupted in ready:
-            mate._begin(interrupted)
+            self._begin(mate, interrupted)
 
     def __repr__(self) -> str:
         return repr(self.board()).replace("TeamBoard", "Team", 1)

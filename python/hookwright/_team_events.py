@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from ._team_loop import call_soon
 
 if TYPE_CHECKING:
     from ._team import Team
+
+_log = logging.getLogger("hookwright.team")
 
 Channel = Literal["display", "context"]
 
@@ -120,7 +123,10 @@ class TeamEvents:
         if self._closed or (self._channel == "context" and event.type not in _CONTEXT):
             return
         if self._callback is not None:
-            self._callback(event)
+            try:
+                self._callback(event)
+            except Exception:  # Whoever watches must not harm who is watched.
+                _log.exception("a function that watches the team %r failed at %r", self._team.name, event)
             return
         if len(self._waiting) >= _BOUND:
             self._waiting.popleft()

@@ -137,7 +137,7 @@ class Teammate:
     @property
     def alive(self) -> bool:
         """Whether its life goes on: it works, or waits for mail."""
-        return self._life is not None and self.outcome is None
+        return (self._life is not None or self._parked) and self.outcome is None
 
     @property
     def outcome(self) -> str | None:
@@ -235,19 +235,32 @@ class Teammate:
 
     # Its driver. All of it runs on the team's loop.
 
-    def _begin(self, interrupted: bool = False) -> None:
-        """Begins its life, or the next one; from any thread."""
-        call_soon(self.team._loop, self._start, interrupted)
+    @property
+    def _needs_no_life(self) -> bool:
+        """Whether nothing but mail can concern it while it waits: no hooks that hear of its beginning, no timeout."""
+        return self.profile.agent.hooks is None and self.agent_options["idle_timeout"] is None
 
-    def _start(self, interrupted: bool) -> None:
+    def _start(self, interrupted: bool = False) -> None:
+        """Begins its life, or the next one. One that has nothing to do yet begins when it has."""
         if self._life is not None:
             return
         try:
+            if not interrupted and self._needs_no_life and not self._is_woken():
+                self.team._office.waits(self.name)
+                self.team._look()
+                return
             self._life = self._make_life(interrupted)
         except BaseException as error:
             self._crash(error)
             return
         self._go(self._life.start)
+
+    def _is_woken(self) -> bool:
+        """Whether there is something to do already; if not, the next letter wakes it."""
+        self._parked = True
+        if self.team._office.wake_with(self.name, self._waker):
+            self._parked = False
+        return not self._parked
 
     def _make_life(self, interrupted: bool) -> _native.TeammateLife:
         session, options = self.session, self.agent_options
@@ -335,12 +348,12 @@ class Teammate:
 
     def _park(self, seconds: float | None) -> bool:
         """Waits for mail without a task. False if there is something to do already."""
-        self._parked = True
-        if self.team._office.wake_with(self.name, self._waker):
-            self._parked = False
+        if self._is_woken():
             return False
         if seconds is not None:
             self._timer = self.team._loop.call_later(seconds, self._time_out)
+        elif self._needs_no_life:
+            self._life = None
         self._task = None
         self.team._look()
         return True
@@ -350,9 +363,12 @@ class Teammate:
         call_soon(self.team._loop, self._resume)
 
     def _resume(self, timed_out: bool = False) -> None:
-        if not self._parked or self._life is None:
+        if not self._parked:
             return
         self._parked = False
+        if self._life is None:
+            self._start()
+            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

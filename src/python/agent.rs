@@ -151,7 +151,7 @@ impl PyTurnConfig {
             Some(_) => self.config.tools.clone(),
             None => self.config.tools.iter().cloned().chain(team_tools()).collect(),
         };
-        let desk: Arc<dyn Desk> = Arc::new(MemberDesk::new(office.get().0.clone(), name.clone()));
+        let desk: Arc<dyn Desk> = Arc::new(MemberDesk::new(office.get().office.clone(), name.clone()));
         let config = TurnConfig {
             agent: AgentIdentity { name, kind: AgentKind::Teammate, parent: Some(parent) },
             system: prompt,

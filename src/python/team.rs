@@ -24,7 +24,7 @@ use crate::agent::turn::TurnInput;
 use crate::hook::{HostHandle, Scope};
 use crate::team::{
     Draft, Ended, Life, LifeAnswer, LifeConfig, LifeEffect, LifeStep, MemberView, Office, OfficeOptions, Outcome,
-    SessionJournal, TaskState, TeamError, delivered_in,
+    SessionJournal, Status, TaskState, TeamError, delivered_in,
 };
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
@@ -54,11 +54,17 @@ fn waker(function: Py<PyAny>) -> Waker {
 
 /// What a team shares.
 #[pyclass(frozen, name = "Office", module = "hookwright._native")]
-pub struct PyOffice(pub Arc<Office>);
+pub struct PyOffice {
+    pub office: Arc<Office>,
+    /// Whether there is a journal, for which others should not have to wait.
+    writes: bool,
+}
 
 impl PyOffice {
     fn run<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&Office) -> Result<T, TeamError> + Send) -> PyResult<T> {
-        py.detach(|| call(&self.0)).map_err(|error| team_error(py, &error))
+        // Without a journal it is over before another thread could have the interpreter.
+        let done = if self.writes { py.detach(|| call(&self.office)) } else { call(&self.office) };
+        done.map_err(|error| team_error(py, &error))
     }
 }
 
@@ -88,7 +94,7 @@ impl PyOffice {
         let py = limits.py();
         let limits = serde_json::from_value(to_json(&limits)?).map_err(|error| bad(format!("limits: {error}")))?;
         let mut options = OfficeOptions { limits, ..OfficeOptions::default() };
-        let mut entries = Vec::new();
+        let (mut entries, writes) = (Vec::new(), session.is_some());
         if let Some(session) = session {
             let (journal, read) =
                 SessionJournal::open(session.get().0.clone()).map_err(|error| team_error(py, &error))?;
@@ -97,7 +103,7 @@ impl PyOffice {
         }
         let office = Office::new(options);
         py.detach(|| office.replay(entries));
-        Ok(PyOffice(Arc::new(office)))
+        Ok(PyOffice { office: Arc::new(office), writes })
     }
 
     /// Somebody comes: name, role, parent, limits, may_spawn.
@@ -108,7 +114,7 @@ impl PyOffice {
 
     /// The prompt of a member.
     fn introduction(&self, name: &str) -> String {
-        self.0.introduction(name)
+        self.office.introduction(name)
     }
 
     /// Sends a letter. Returns the envelope, whom it addresses, and whether it had been sent before.
@@ -138,33 +144,33 @@ impl PyOffice {
 
     /// Everybody.
     fn members<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let members = self.0.members();
+        let members = self.office.members();
         to_python(py, &members.iter().map(shown).collect::<Value>())
     }
 
     /// One of them.
     fn member<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.member(name).map(|view| to_python(py, &shown(&view))).transpose()
+        self.office.member(name).map(|view| to_python(py, &shown(&view))).transpose()
     }
 
     /// Whether there is something for a member to do; if not, `function` is called once there is.
     fn wake_with(&self, name: &str, function: Py<PyAny>) -> bool {
-        self.0.mailbox(name).is_none_or(|mail| mail.wake_with(&waker(function)))
+        self.office.mailbox(name).is_none_or(|mail| mail.wake_with(&waker(function)))
     }
 
     /// What lies in a member's mailbox is taken out and counts as delivered. For those who drive members without a model.
     fn take<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for parcel in self.0.take(name).parcels {
+        for parcel in self.office.take(name).parcels {
             list.append((python(py, parcel.envelope.as_ref())?, parcel.addressed))?;
         }
-        self.0.stored(name);
+        self.office.stored(name);
         Ok(list)
     }
 
     /// What has happened, and who came back and needs a driver; `function` is called once there is more.
     fn news<'py>(&self, py: Python<'py>, function: Py<PyAny>) -> PyResult<(Bound<'py, PyList>, Vec<String>)> {
-        let (events, revived) = self.0.news(&waker(function));
+        let (events, revived) = self.office.news(&waker(function));
         let list = PyList::empty(py);
         for event in events {
             list.append((event.sequence, event.kind, event.teammate, to_python(py, &event.data)?))?;
@@ -174,58 +180,63 @@ impl PyOffice {
 
     /// Whether events are kept.
     fn watch(&self, watched: bool) {
-        self.0.watch(watched);
+        self.office.watch(watched);
+    }
+
+    /// Everything that a member does is to wait, without a life of its own until there is mail.
+    fn waits(&self, name: &str) {
+        self.office.set_status(name, Status::Waiting { for_: Vec::new() });
     }
 
     /// Asks a member to end; whether it was there to be asked.
     fn stop(&self, py: Python<'_>, name: &str) -> bool {
-        py.detach(|| self.0.stop(name))
+        py.detach(|| self.office.stop(name))
     }
 
     /// Whether somebody wants a member to end.
     fn is_stopping(&self, name: &str) -> bool {
-        self.0.is_stopping(name)
+        self.office.is_stopping(name)
     }
 
     /// From now on nobody ends for good.
     fn suspend(&self) {
-        self.0.suspend();
+        self.office.suspend();
     }
 
     /// No more letters and no more members.
     fn close(&self) {
-        self.0.close();
+        self.office.close();
     }
 
     /// A member ends without a life of its own: its driver broke before it could say so.
     fn end(&self, py: Python<'_>, name: &str, outcome: &str, reason: Option<String>) -> PyResult<bool> {
         let outcome: Outcome = serde_json::from_value(outcome.into()).map_err(bad)?;
-        Ok(py.detach(|| self.0.end(name, Ended::new(outcome, reason), "")))
+        Ok(py.detach(|| self.office.end(name, Ended::new(outcome, reason), "")))
     }
 
     /// Whether nobody does anything, and nobody has mail that would wake it.
     fn is_quiet(&self) -> bool {
-        self.0.is_quiet()
+        self.office.is_quiet()
     }
 
     /// Whether everybody has ended.
     fn has_ended(&self) -> bool {
-        self.0.has_ended()
+        self.office.has_ended()
     }
 
     /// What all together used.
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, self.0.totals())
+        python(py, self.office.totals())
     }
 
     /// The last request of a member as it was really sent.
     fn snapshot(&self, name: &str) -> Option<PyRequest> {
-        self.0.snapshot(name).map(PyRequest)
+        self.office.snapshot(name).map(PyRequest)
     }
 
     /// Why the last round's prose of a member is not to be shown.
     fn ignores(&self, name: &str) -> Option<String> {
-        self.0.ignores(name)
+        self.office.ignores(name)
     }
 
     /// What the lead has not read yet.
@@ -234,14 +245,19 @@ impl PyOffice {
         mail.iter().map(|envelope| python(py, envelope.as_ref())).collect()
     }
 
+    /// The same in words for a model that leads.
+    fn lead_context(&self, py: Python<'_>) -> PyResult<String> {
+        self.run(py, Office::lead_context)
+    }
+
     /// How many letters the lead has not read yet.
     fn lead_waiting(&self) -> usize {
-        self.0.mailbox(crate::team::LEAD).map_or(0, |mail| mail.len())
+        self.office.mailbox(crate::team::LEAD).map_or(0, |mail| mail.len())
     }
 
     /// All tasks.
     fn tasks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, self.0.tasks())
+        python(py, self.office.tasks())
     }
 
     /// A new task.
@@ -284,13 +300,13 @@ impl PyOffice {
 
     /// What was noted.
     fn noted<'py>(&self, py: Python<'py>, name: &str, about: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.noted(name, about).map(|note| to_python(py, &note)).transpose()
+        self.office.noted(name, about).map(|note| to_python(py, &note)).transpose()
     }
 
     /// The letters in a member's conversation were delivered. Whether it has to be given to a driver.
     fn delivered(&self, py: Python<'_>, name: &str, session: Bound<'_, PySession>) -> bool {
         let session = session.get().0.clone();
-        py.detach(|| self.0.delivered(name, &delivered_in(&session.history())))
+        py.detach(|| self.office.delivered(name, &delivered_in(&session.history())))
     }
 }
 
@@ -367,7 +383,7 @@ impl PyLife {
         };
         let idle_timeout = idle_timeout.map(Duration::try_from_secs_f64).transpose().map_err(bad)?;
         let life = Life::new(LifeConfig {
-            office: office.get().0.clone(),
+            office: office.get().office.clone(),
             name: turn.agent.name.clone(),
             chain: turn.chain.clone(),
             scope: Arc::new(scope),

@@ -344,7 +344,7 @@ impl Office {
         })
     }
 
-    /// What a teammate does. An older number of `sequence` than the present one changes nothing.
+    /// What a teammate does from now on. Each change gets the next number.
     pub fn set_status(&self, name: &str, status: Status) {
         self.with(|state| {
             if state.member(name).is_none_or(|member| member.status == status) {
@@ -537,9 +537,14 @@ impl Office {
         self.with(|state| state.suspended = true);
     }
 
-    /// No more letters and no more members.
+    /// No more letters and no more members, and nobody is told of anything any more.
     pub fn close(&self) {
-        self.with(|state| state.closed = true);
+        let listener = self.with(|state| {
+            state.closed = true;
+            (state.watched, state.wants_listener) = (false, false);
+            state.listener.take()
+        });
+        drop(listener); // It may be the last that holds something of its owner: that goes when the lock is free.
     }
 
     /// Notes something about a member, such as where it works, so that it is there after a restart.

@@ -1,6 +1,7 @@
 //! What a model reads of its team. Words of others are fenced: they cannot end their fence and speak as another.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::envelope::{Envelope, EnvelopeKind};
 use super::mailbox::Taken;
@@ -126,6 +127,16 @@ pub(super) fn roster<'a>(me: &str, lead: &str, members: impl ExactSizeIterator<I
     )
 }
 
+/// Letters, for a model that leads.
+pub(super) fn letters(envelopes: &[Arc<Envelope>]) -> String {
+    envelopes.iter().map(|envelope| letter(envelope)).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Words of others on a line of their own.
+pub(super) fn one_line(text: &str) -> String {
+    neutral(&text.replace('\n', " "), TAGS)
+}
+
 /// The tasks, for a model.
 pub(super) fn tasks(tasks: &[Task]) -> String {
     if tasks.is_empty() {
@@ -146,13 +157,11 @@ pub(super) fn task(task: &Task) -> String {
     for more in [Some(&task.detail).filter(|detail| !detail.is_empty()), task.note.as_ref()].into_iter().flatten() {
         line.push_str(&format!("; {}", more.replace('\n', " ")));
     }
-    line
+    neutral(&line, TAGS)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::message::Timestamp;
     use crate::team::Parcel;

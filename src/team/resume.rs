@@ -7,6 +7,7 @@ use serde_json::json;
 use super::journal::JournalEntry;
 use super::member::Totals;
 use super::office::Office;
+use super::render;
 use super::status::{Outcome, Status};
 
 /// What a teammate has to do or to wait for when it is about to wait.
@@ -184,7 +185,8 @@ impl Office {
                 let role = if member.new.role.is_empty() { String::new() } else { format!(": {}", member.new.role) };
                 let ended =
                     member.ended.as_ref().map(|ended| format!(", ended: {}", ended.outcome)).unwrap_or_default();
-                lines.push(format!("{}{you}{role} [{}{ended}]", member.name(), member.status));
+                let line = format!("{}{you}{role} [{}{ended}]", member.name(), member.status);
+                lines.push(render::one_line(&line));
             }
             if state.members.len() > SHOWN {
                 lines.push(format!("and {} more", state.members.len() - SHOWN));

@@ -107,6 +107,14 @@ impl Office {
         Delivery { envelope: envelope.clone(), addressed: mail.collect() }
     }
 
+    /// [`lead_mail`](Office::lead_mail) in words for a model that leads the team.
+    ///
+    /// # Errors
+    /// As that.
+    pub fn lead_context(&self) -> Result<String, TeamError> {
+        self.lead_mail().map(|mail| super::render::letters(&mail))
+    }
+
     /// What the lead has not read yet, oldest first. Read once, it does not come again, also after a restart.
     ///
     /// # Errors

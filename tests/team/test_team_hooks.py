@@ -324,7 +324,7 @@ def test_an_agent_leads_a_team() -> None:
         said = [call.result for call in result.tool_calls]
         assert said[0] == "added t1" and said[1] == "ada has joined the team"
         assert "cannot be a teammate's name" in said[2] and "there are: ada, lead" in said[3]
-        assert "4 files" in said[4] and "(ada has ended (done): counted)" in said[4] and "t1 [open]" in said[5]
+        assert "4 files" in said[4] and "ada has ended (done): counted" in said[4] and "t1 [open]" in said[5]
 
 
 def test_two_that_tell_each_other_the_same_are_stopped() -> None:

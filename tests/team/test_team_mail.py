@@ -206,10 +206,12 @@ def test_the_lead_reads_its_mail_once_and_in_few_words() -> None:
         )
         board = team.join_sync(timeout=20)
         assert board.open_questions == [("ada", "lead")]
+        assert team.unread == 1
         assert [letter.text for letter in team.receive()] == ["which one?"] and team.receive() == []
+        assert team.unread == 0
         team.send("@ada the first")
         assert team.join_sync(timeout=20).open_questions == []
-        assert team.context() == "(ada has ended (done): x)" and team.context() == ""
+        assert team.context() == "<notice>\nada has ended (done): x\n</notice>" and team.context() == ""
 
 
 def test_a_full_mailbox_keeps_what_is_addressed() -> None:
