@@ -121,8 +121,10 @@ def main(repository: Path) -> hw.TeamBoard:
     team: hw.Team
     models = {"planner": planner(files), "writer": writer(lambda: team, None), "checker": checker(work)}
     options: dict[str, Any] = {"tools": tools_of(work), "cwd": work, "max_repeated_calls": None}
-    team = hw.Team.resume(session, hw.Scripted([]), models=models, **options)
+    # The models use the team, so nobody goes on before it is there.
+    team = hw.Team.resume(session, hw.Scripted([]), models=models, start=False, **options)
     with team:
+        team.start()
         board = team.join_sync(timeout=60)
         print(board)
         for letter in team.receive():

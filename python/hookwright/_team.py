@@ -153,6 +153,7 @@ class Team:
         self._waits: list[tuple[Callable[[], bool], Callable[[], None]]] = []
         self._lock = threading.Lock()
         self._beginning: list[tuple[Teammate, bool]] = []
+        self._ready: list[tuple[Teammate, bool]] = []
         self._closed = False
         self._look_pending = False
         _open_teams.add(self)
@@ -254,14 +255,16 @@ class Team:
         member = {
             "name": name, "role": role, "parent": starter, "limits": {**self._limits, **own}, "may_spawn": may_spawn,
         }  # fmt: skip
-        self._office.join(member)
+        wanted = self._worktrees if worktree is None else worktree
+        tree = self._tree(name, wanted and name not in self._mates, made)
         try:
-            tree = self._tree(name, self._worktrees if worktree is None else worktree, made)
-            mate = Teammate(self, name, self._profile(model, tools, made["disabled_hooks"], tree), made, tree)
-        except BaseException as error:
-            self._office.end(name, "crashed", str(error))
+            profile = self._profile(model, tools, made["disabled_hooks"], tree)
+            self._office.join(member)
+        except BaseException:
+            if tree is not None:
+                tree.finish()
             raise
-        self._mates[name] = mate
+        mate = self._mates[name] = Teammate(self, name, profile, made, tree)
         if self._journal is not None:
             self._office.note(name, _MADE, {**made, "worktree": None if tree is None else tree._as_dict()})
         if prompt is not None:
@@ -529,7 +532,13 @@ class Team:
         return self.board()
 
     def join_sync(self, *, until: Literal["quiet", "ended"] = "quiet", timeout: float | None = None) -> TeamBoard:
-        """The same on a thread that may block."""
+        """The same on a thread that may block.
+
+        Raises:
+            RuntimeError: on the event loop on which the teammates run, which would wait for itself.
+        """
+        if _running_loop() is self._loop:
+            raise RuntimeError("the teammates run on this event loop, which this would block: await team.join()")
         goal, finished = self._goal(until), threading.Event()
         self._wait_for(goal, finished.set)
         try:
@@ -663,6 +672,7 @@ class Team:
         *,
         models: Mapping[str, Any] | None = None,
         teammate_tools: Mapping[str, Iterable[Any]] | None = None,
+        start: bool = True,
         **options: Any,
     ) -> Team:
         """Brings a team back from its folder: everybody with history, status, tasks and mail that was not delivered.
@@ -675,6 +685,8 @@ class Team:
             model: as for `Team`; what is alive, such as models, tools and hooks, is given again.
             models: models of single teammates, by name.
             teammate_tools: tools of single teammates, by name.
+            start: whether everybody goes on at once. With False they do when `start` is called: for models and tools
+                that use the team, which is only there when this has returned.
             options: as for `Team`.
 
         Raises:
@@ -684,6 +696,8 @@ class Team:
         team = cls(model, session=session, _resume=True, **options)
         try:
             team._take_up(dict(models or {}), dict(teammate_tools or {}))
+            if start:
+                team.start()
         except BaseException:
             team._closed = True
             team._finish()
@@ -691,7 +705,6 @@ class Team:
         return team
 
     def _take_up(self, models: dict[str, Any], tools: dict[str, Iterable[Any]]) -> None:
-        ready: list[tuple[Teammate, bool]] = []
         for member in self._office.members():
             name = member["name"]
             made = self._office.noted(name, _MADE) or {
@@ -708,7 +721,11 @@ class Team:
             self._mates[name] = mate
             interrupted = _unfinished(mate.session)
             if self._office.delivered(name, mate.session):
-                ready.append((mate, interrupted))
+                self._ready.append((mate, interrupted))
+
+    def start(self) -> None:
+        """Has everybody go on who was taken up by `resume` with ``start=False``."""
+        ready, self._ready = self._ready, []
         for mate, interrupted in ready:
             self._begin(mate, interrupted)
 

@@ -282,6 +282,8 @@ def test_a_team_on_a_loop_of_ones_own() -> None:
             events = team.events()
             team.spawn("ada", prompt="go")
             await team.join(timeout=20)
+            with pytest.raises(RuntimeError, match=r"await team\.join"):
+                team.join_sync()
             assert threads == {threading.current_thread().name}
             events.close()
             return [event.type async for event in events]

@@ -80,6 +80,25 @@ def test_mail_that_was_not_delivered_is_delivered_once(tmp_path: Path) -> None:
             assert team["ada"].result.text == "ok" or team["ada"].rounds > 0
 
 
+def test_nobody_goes_on_before_it_is_said(tmp_path: Path) -> None:
+    with hw.Team(lambda request: "ok", session=tmp_path / "s") as team:
+        team.spawn("ada", prompt="go")
+        team.join_sync(timeout=20)
+    asked: list[str] = []
+
+    def model(request: hw.Request) -> str:
+        asked.append(team.name)
+        return "ok"
+
+    team = hw.Team.resume(tmp_path / "s", model, start=False, name="again")
+    with team:
+        team.send("@ada again")
+        assert asked == [] and team["ada"].status == "initializing"
+        team.start()
+        team.join_sync(timeout=20)
+        assert asked == ["again"] and team["ada"].result.text == "ok"
+
+
 def test_a_call_that_was_running_is_interrupted_and_not_run_again(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:  # The process that dies, without a word.

@@ -152,6 +152,18 @@ def test_a_teammate_in_a_worktree(repo: Path, tmp_path: Path) -> None:
         assert team["ada"].worktree == ada.worktree and team["ada"].cwd == ada.worktree.path
 
 
+def test_a_worktree_that_cannot_be_leaves_no_teammate(repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with hw.Team(hw.Scripted(["ok"]), session=tmp_path / "s") as team:
+        with pytest.raises(hw.TeamError, match="is in none"):
+            team.spawn("ada", worktree=True, cwd=tmp_path / "empty")
+        assert len(team) == 0
+        ada = team.spawn("ada", worktree=True, cwd=repo)
+        with pytest.raises(hw.TeamError, match="already"):
+            team.spawn("ada", worktree=True, cwd=repo)
+        assert ada.worktree is not None and git(repo, "branch", "--list", "team/*").split() == ["+", "team/ada"]
+
+
 def test_one_without_work_is_gone_after_the_team(repo: Path, tmp_path: Path) -> None:
     with hw.Team(hw.Scripted(["ok"]), cwd=repo, session=tmp_path / "s") as team:
         ada = team.spawn("ada", prompt="go", worktree=True)
