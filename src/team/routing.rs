@@ -26,7 +26,10 @@ impl Office {
     /// # Errors
     /// As [`send`](Office::send).
     pub fn recipients(&self, sender: &str, draft: &Draft) -> Result<Vec<String>, TeamError> {
-        self.with(|state| route(state, sender, draft).map(|route| route.recipients))
+        self.with(|state| match state.closed {
+            true => Err(TeamError::Closed),
+            false => route(state, sender, draft).map(|route| route.recipients),
+        })
     }
 
     /// Sends a letter: written down, then put into mailboxes.
