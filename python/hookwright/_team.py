@@ -21,6 +21,7 @@ from ._native import Session
 from ._profile import SPAWN, Profile, moved, session_of
 from ._team_events import Channel, Envelope, TeamEvent, TeamEvents
 from ._team_loop import call_soon, team_loop
+from ._team_waits import Waits
 from ._teammate import Teammate
 from ._tools import Tool
 from .exceptions import TeamError
@@ -150,12 +151,11 @@ class Team:
         self._profiles: dict[Any, Profile] = {}
         self._mates: dict[str, Teammate] = {}
         self._watchers: list[TeamEvents] = []
-        self._waits: list[tuple[Callable[[], bool], Callable[[], None]]] = []
+        self._waits = Waits(self._loop)
         self._lock = threading.Lock()
         self._beginning: list[tuple[Teammate, bool]] = []
         self._ready: list[tuple[Teammate, bool]] = []
         self._closed = False
-        self._look_pending = False
         _open_teams.add(self)
         self._listen()
         if model is not None:
@@ -470,7 +470,7 @@ class Team:
     def _listen(self) -> None:
         """Asks for news, hands it on, and asks to be called when there is more. Runs on the team's loop."""
         self._drain()
-        self._check_waits()
+        self._waits.check()
 
     def _drain(self) -> None:
         events, revived = self._office.news(self._news)
@@ -499,19 +499,7 @@ class Team:
 
     def _look(self) -> None:
         """A teammate went to wait or ended: whoever waits for that looks. Runs on the team's loop."""
-        if self._waits and not self._look_pending:
-            self._look_pending = True
-            self._loop.call_soon(self._check_waits)
-
-    def _check_waits(self) -> None:
-        self._look_pending = False
-        if not self._waits:
-            return
-        with self._lock:
-            over = [wait for wait in self._waits if wait[0]()]
-            self._waits = [wait for wait in self._waits if wait not in over]
-        for _, tell in over:
-            tell()
+        self._waits.look()
 
     # Waiting and ending.
 
@@ -539,13 +527,7 @@ class Team:
         """
         if _running_loop() is self._loop:
             raise RuntimeError("the teammates run on this event loop, which this would block: await team.join()")
-        goal, finished = self._goal(until), threading.Event()
-        self._wait_for(goal, finished.set)
-        try:
-            done = finished.wait(timeout)
-        finally:
-            self._forget_wait(finished.set)
-        if not done:
+        if not self._waits.block(self._goal(until), timeout):
             raise TimeoutError(f"the team is not {until} after {timeout} s: {self.board()!r}")
         return self.board()
 
@@ -553,40 +535,12 @@ class Team:
         if until == "ended":
             return self._office.has_ended
         if until == "quiet":
-            return self._is_quiet
+            return self._office.is_quiet
         raise ValueError(f"until is 'quiet' or 'ended', not {until!r}")
 
-    def _is_quiet(self) -> bool:
-        # A teammate that was just given to the loop has not begun; the office says initializing of it.
-        return self._office.is_quiet()
-
-    def _wait_for(self, goal: Callable[[], bool], tell: Callable[[], None]) -> None:
-        with self._lock:
-            self._waits.append((goal, tell))
-        call_soon(self._loop, self._check_waits)
-
-    def _forget_wait(self, tell: Callable[[], None]) -> None:
-        with self._lock:
-            self._waits = [wait for wait in self._waits if wait[1] != tell]
-
     async def _until(self, goal: Callable[[], bool], timeout: float | None, otherwise: str) -> None:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-
-        def done() -> None:
-            if not future.done():
-                future.set_result(None)
-
-        def tell() -> None:
-            call_soon(loop, done)
-
-        self._wait_for(goal, tell)
-        try:
-            await asyncio.wait_for(future, timeout)
-        except asyncio.TimeoutError:
-            raise TimeoutError(f"{otherwise} after {timeout} s: {self.board()!r}") from None
-        finally:
-            self._forget_wait(tell)
+        if not await self._waits.until(goal, timeout):
+            raise TimeoutError(f"{otherwise} after {timeout} s: {self.board()!r}")
 
     def cancel(self, name: str | None = None) -> None:
         """Ends a teammate, or all of them, whatever they do. Others go on.

@@ -9,6 +9,7 @@
 //! and a waker, and the journal a session's file.
 
 mod address;
+mod budget;
 mod bus;
 mod desk;
 mod envelope;
@@ -25,9 +26,11 @@ mod render;
 mod resume;
 mod room;
 mod routing;
+mod shared;
 mod status;
 mod task;
 mod tools;
+mod view;
 
 pub use self::address::{ALL, LEAD, check_name, folder_of};
 pub use self::bus::{Bus, LocalBus, Mail};
@@ -39,7 +42,8 @@ pub use self::journal::{Journal, JournalEntry, Memory, SessionJournal};
 pub use self::life::{Life, LifeAnswer, LifeConfig, LifeEffect, LifeStep};
 pub use self::mailbox::{Mailbox, Taken};
 pub use self::member::{MemberLimits, NewMember, Totals};
-pub use self::office::{MemberView, Office, OfficeOptions, Receipt, TeamEvent, TeamLimits};
+pub use self::office::{Office, OfficeOptions, Receipt, TeamEvent, TeamLimits};
 pub use self::status::{Ended, Outcome, Status};
 pub use self::task::{Task, TaskList, TaskState};
 pub use self::tools::{TEAM_TOOLS, team_tools};
+pub use self::view::MemberView;

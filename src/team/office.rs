@@ -21,10 +21,8 @@ use super::questions::Questions;
 use super::render;
 use super::room::Room;
 use super::status::{Ended, Outcome, Status};
-use super::task::{Task, TaskList, TaskState};
-use crate::agent::{Clock, LimitKind, LimitReached, SystemClock};
-use crate::message::Usage;
-use crate::model::Request;
+use super::task::TaskList;
+use crate::agent::{Clock, SystemClock};
 use crate::suggest::did_you_mean;
 
 /// The limits of a whole team. `None` means that there is no such limit.
@@ -108,33 +106,6 @@ pub struct Receipt {
     pub duplicate: bool,
 }
 
-/// A teammate as others see it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemberView {
-    /// Who, what for, by whom, with what limits.
-    pub new: NewMember,
-    /// What it does.
-    pub status: Status,
-    /// Counts up with each change of the status: an older number never replaces a newer one.
-    pub sequence: u64,
-    /// How it ended.
-    pub ended: Option<Ended>,
-    /// What it used.
-    pub totals: Totals,
-    /// How many letters lie in its mailbox, and how many of them are addressed to it.
-    pub mail: (usize, usize),
-    /// Its last words.
-    pub text: String,
-    /// The summary that it gave.
-    pub summary: Option<String>,
-    /// Whose answers it waits for.
-    pub asked: Vec<String>,
-    /// Who waits for its answers.
-    pub owes: Vec<String>,
-    /// The tasks that it works on.
-    pub tasks: Vec<String>,
-}
-
 /// The one owner of what a team shares.
 pub struct Office {
     pub(super) state: Mutex<State>,
@@ -152,7 +123,7 @@ pub(super) struct State {
     pub(super) lead_read: usize,
     pub(super) room: Room,
     /// How many members do something.
-    busy: usize,
+    pub(super) busy: usize,
     pub(super) tasks: TaskList,
     pub(super) questions: Questions,
     pub(super) progress: Progress,
@@ -165,7 +136,7 @@ pub(super) struct State {
     sequence: u64,
     watched: bool,
     /// Members that came back and have no driver yet.
-    revived: Vec<String>,
+    pub(super) revived: Vec<String>,
     listener: Option<Waker>,
     wants_listener: bool,
     pub(super) closed: bool,
@@ -390,65 +361,6 @@ impl Office {
         });
     }
 
-    /// Counts a request and remembers it as it is sent.
-    pub fn round(&self, name: &str, request: &Arc<Request>) {
-        self.with(|state| {
-            state.totals.rounds += 1;
-            if let Some(member) = state.member_mut(name) {
-                member.totals.rounds += 1;
-                member.snapshot = Some(request.clone());
-            }
-        });
-    }
-
-    /// Counts what a reply used.
-    pub fn spent(&self, name: &str, usage: Usage, cost: f64, calls: u64) {
-        self.with(|state| {
-            let spent = Totals { rounds: 0, calls, usage, cost };
-            state.totals.add(&spent);
-            if let Some(member) = state.member_mut(name) {
-                member.totals.add(&spent);
-                let (name, totals) = (member.new.name.clone(), member.totals);
-                let note = serde_json::to_value(totals).unwrap_or_default();
-                // What was used is told as far as it can be; a journal that fails shows with the next letter.
-                drop(self.journal.write(&JournalEntry::TeamNote { name, about: "totals".into(), note }));
-            }
-        });
-    }
-
-    /// The limit that a teammate has reached, its own or the team's.
-    pub fn limit_reached(&self, name: &str) -> Option<LimitReached> {
-        self.with(|state| {
-            let member = state.member(name)?;
-            let (own, limits) = (&member.totals, &member.new.limits);
-            let (all, team) = (&state.totals, &self.limits);
-            let count = |kind, used: u64, allowed: Option<u64>, what: String| {
-                let allowed = allowed.filter(|allowed| used >= *allowed)?;
-                Some(LimitReached::new(kind, used, allowed, format!("{what}: {used} of {allowed}")))
-            };
-            let money = |used: f64, allowed: Option<f64>, what: String| {
-                let allowed = allowed.filter(|allowed| used >= *allowed)?;
-                LimitReached::of_cost(used, allowed, format!("{what}: {used} of {allowed}"))
-            };
-            count(LimitKind::Rounds, own.rounds, Some(limits.max_rounds), format!("the rounds of {name} are used"))
-                .or_else(|| {
-                    count(LimitKind::Calls, own.calls, limits.max_calls, format!("the calls of {name} are used"))
-                })
-                .or_else(|| count(LimitKind::Calls, all.calls, team.max_calls, "the team's calls are used".into()))
-                .or_else(|| {
-                    let used = own.usage.total_tokens();
-                    count(LimitKind::Tokens, used, limits.max_tokens, format!("the tokens of {name} are used"))
-                })
-                .or_else(|| money(own.cost, limits.max_cost, format!("the money of {name} is used")))
-                .or_else(|| count(LimitKind::Rounds, all.rounds, team.max_rounds, "the team's rounds are used".into()))
-                .or_else(|| {
-                    let used = all.usage.total_tokens();
-                    count(LimitKind::Tokens, used, team.max_tokens, "the team's tokens are used".into())
-                })
-                .or_else(|| money(all.cost, team.max_cost, "the team's money is used".into()))
-        })
-    }
-
     /// A teammate ends. False if it does not, because mail for it came in the meantime and it would come back anyway.
     pub fn end(&self, name: &str, ended: Ended, text: &str) -> bool {
         self.with(|state| {
@@ -565,39 +477,6 @@ impl Office {
         self.with(|state| state.notes.get(&(name.to_owned(), about.to_owned())).cloned())
     }
 
-    /// Everybody, in the order in which they came.
-    pub fn members(&self) -> Vec<MemberView> {
-        self.with(|state| state.members.iter().map(|member| view(state, member)).collect())
-    }
-
-    /// One of them.
-    pub fn member(&self, name: &str) -> Option<MemberView> {
-        self.with(|state| state.member(name).map(|member| view(state, member)))
-    }
-
-    /// The last request of a teammate as it was really sent; shared, not copied.
-    pub fn snapshot(&self, name: &str) -> Option<Arc<Request>> {
-        self.with(|state| state.member(name)?.snapshot.clone())
-    }
-
-    /// What all together used.
-    pub fn totals(&self) -> Totals {
-        self.with(|state| state.totals)
-    }
-
-    /// Whether nobody does anything, and nobody has mail that would wake it.
-    pub fn is_quiet(&self) -> bool {
-        self.with(|state| {
-            let has_mail = |member: &Member| member.ended.is_none() && !member.mail.is_empty();
-            state.busy == 0 && state.revived.is_empty() && !state.members.iter().any(has_mail)
-        })
-    }
-
-    /// Whether everybody has ended.
-    pub fn has_ended(&self) -> bool {
-        self.with(|state| state.revived.is_empty() && state.members.iter().all(|member| member.ended.is_some()))
-    }
-
     /// What has happened since the last time this was asked, and who came back and needs a driver. The waker is called
     /// once there is more. Events are kept only while somebody watches.
     pub fn news(&self, waker: &Waker) -> (Vec<TeamEvent>, Vec<String>) {
@@ -612,80 +491,6 @@ impl Office {
     /// Whether events are kept for [`news`](Office::news).
     pub fn watch(&self, watched: bool) {
         self.with(|state| state.watched = watched);
-    }
-
-    /// All tasks.
-    pub fn tasks(&self) -> Vec<Task> {
-        self.with(|state| state.tasks.all().to_vec())
-    }
-
-    /// A new task.
-    ///
-    /// # Errors
-    /// As [`TaskList::add`], and a journal that cannot be written.
-    pub fn add_task(&self, by: &str, title: &str, detail: &str, depends_on: &[String]) -> Result<Task, TeamError> {
-        self.change_tasks(by, |tasks| tasks.add(by, title, detail, depends_on))
-    }
-
-    /// Somebody takes a task.
-    ///
-    /// # Errors
-    /// As [`TaskList::claim`], and a journal that cannot be written.
-    pub fn claim_task(&self, by: &str, id: &str) -> Result<Task, TeamError> {
-        self.change_tasks(by, |tasks| tasks.claim(by, id))
-    }
-
-    /// Somebody changes a task.
-    ///
-    /// # Errors
-    /// As [`TaskList::update`], [`NoProgress`](TeamError::NoProgress), and a journal that cannot be written.
-    pub fn update_task(
-        &self,
-        by: &str,
-        id: &str,
-        state: Option<TaskState>,
-        note: Option<&str>,
-    ) -> Result<Task, TeamError> {
-        self.change_tasks(by, |tasks| tasks.update(by, id, state, note))
-    }
-
-    fn change_tasks(
-        &self,
-        by: &str,
-        change: impl FnOnce(&mut TaskList) -> Result<Task, TeamError>,
-    ) -> Result<Task, TeamError> {
-        self.with(|state| {
-            let mut tasks = state.tasks.clone();
-            let task = change(&mut tasks)?;
-            if state.tasks.all().contains(&task) {
-                return Ok(task); // Nothing is different.
-            }
-            let now = [by, task.state.as_str(), task.note.as_deref().unwrap_or_default()];
-            if by != LEAD && !state.progress.note(format!("task {}", task.id), super::progress::fingerprint(&now)) {
-                let what = format!("task {} goes to and fro ({}, {})", task.id, by, task.state.as_str());
-                return Err(TeamError::NoProgress { what });
-            }
-            self.journal.write(&JournalEntry::TeamTask { task: task.clone() })?;
-            state.tasks = tasks;
-            state.emit("task", by, || json!(task));
-            Ok(task)
-        })
-    }
-}
-
-fn view(state: &State, member: &Member) -> MemberView {
-    MemberView {
-        new: member.new.clone(),
-        status: member.status.clone(),
-        sequence: member.sequence,
-        ended: member.ended.clone(),
-        totals: member.totals,
-        mail: (state.room.count(member.read, member.name()) + member.mail.len(), member.mail.len()),
-        text: member.text.clone(),
-        summary: member.summary.clone(),
-        asked: state.questions.asked_by(member.name()),
-        owes: state.questions.owed_by(member.name()).map(|question| question.from.clone()).collect(),
-        tasks: state.tasks.owned_by(member.name()).map(|task| task.id.clone()).collect(),
     }
 }
 
