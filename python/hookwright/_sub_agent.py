@@ -51,7 +51,8 @@ def _under(agent: Agent, work: Work, context: Context) -> Agent:
     """The agent under the hooks, the mode and the approver of the one that calls it, in a conversation of its own."""
     parent = work.agent
     where = work.session.path
-    path = None if where is None else Path(where) / "agents" / str(context.call_id)
+    # Some servers use the ids of calls again in another turn.
+    path = None if where is None else Path(where) / "agents" / f"{context.turn_id}-{context.call_id}"
     session = Session(path, agent=agent.name, cwd=agent.cwd or work.cwd)
     session.mode = work.session.mode
     child = agent._apart(_both(parent, agent), session)

@@ -36,7 +36,7 @@ class Context:
         agent: the name of the agent that calls.
         session_id: its session.
         turn_id: the turn of that session.
-        call_id: this call; unique within the session.
+        call_id: this call; unique within the turn. Where the model gives none, unique within the session.
         cwd: the working directory of the session.
         reading: whether gates let the call through because it only reads: commands are to be run in the environment
             of `hookwright.shell.read_only_environment`.

@@ -97,12 +97,14 @@ def test_a_sub_agent_that_fails_is_a_failed_call(run: Run) -> None:
 
 
 def test_its_conversation_is_kept_beside_that_of_its_parent(run: Run, tmp_path: Path) -> None:
-    child = hw.Agent(hw.Scripted(["hello"]), name="child")
+    child = hw.Agent(hw.Scripted(["hello", "hello again"]), name="child")
     call = hw.ToolCall("child", {"task": "x"}, id="c1")
-    parent = hw.Agent(hw.Scripted([call, "done"]), tools=[child.as_tool()], session=tmp_path / "s")
-    run(parent, "go")
-    kept = hw.Session(tmp_path / "s" / "agents" / "c1")
-    assert [message.text for message in kept.messages] == ["x", "hello"]
+    parent = hw.Agent(hw.Scripted([call, "done", call, "done"]), tools=[child.as_tool()], session=tmp_path / "s")
+    # Some servers use the ids of calls again in another turn: that is another conversation.
+    for turn, said in [("t1", "hello"), ("t2", "hello again")]:
+        run(parent, "go")
+        kept = hw.Session(tmp_path / "s" / "agents" / f"{turn}-c1")
+        assert [message.text for message in kept.messages] == ["x", said]
 
 
 def test_outside_of_an_agent_it_says_what_to_do() -> None:

@@ -465,13 +465,14 @@ impl Run {
         }
     }
 
-    /// Every call gets an id that no other call of this turn has.
+    /// Every call gets an id that no other call of this turn has; one that is made here names the turn, so that it is the
+    /// only one of its session.
     fn unique_ids(&mut self, reply: &mut Reply) {
         for call in &mut reply.tool_calls {
             let mut number = self.used_ids.len();
             while call.id.is_empty() || self.used_ids.contains(&call.id) {
                 number += 1;
-                call.id = format!("call_{number}");
+                call.id = format!("call_{}_{number}", self.scope.turn_id);
             }
             self.used_ids.insert(call.id.clone());
         }
