@@ -12,6 +12,8 @@ pub(super) const MAX_BYTES: usize = 16 * 1024;
 pub(super) const MAX_PIECES: usize = 1000;
 /// How many constructs may stand in one another.
 pub(super) const MAX_DEPTH: usize = 10;
+/// How many `[` may stand side by side.
+const MAX_RUN: usize = 64;
 /// How many `case` may stand in one another: where one is not closed, the parser begins anew twice as often with each.
 const MAX_CASES: usize = 6;
 /// How many brackets of all kinds a text may hold: a second bound, which no quoting can get round.
@@ -37,6 +39,10 @@ pub(super) fn check(text: &str) -> Result<usize, Refusal> {
     let whole = Span { start: 0, end: text.len() };
     if text.len() > MAX_BYTES {
         return Err((ReasonCode::TooLong, whole));
+    }
+    // Each is looked at with all behind it.
+    if let Some(at) = memchr::memmem::find(text.as_bytes(), &[b'['; MAX_RUN]) {
+        return Err((ReasonCode::TooDeep, Span { start: at, end: at + MAX_RUN }));
     }
     let mut scan = Scan {
         text: text.as_bytes(),
